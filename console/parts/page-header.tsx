@@ -1,6 +1,7 @@
 import { Box, Group, Text, Title } from '@mantine/core'
 import { ArrowLeftIcon } from '@radix-ui/react-icons'
 import { useEffect, useRef, type ReactNode } from 'react'
+import { codeSlotId } from './code/page-code.tsx'
 import { PageLink } from './page-link.tsx'
 import { usePageTitle } from './hooks/use-page-title.ts'
 
@@ -48,7 +49,10 @@ export function PageHeader({ mark, title, description, actions, back }: PageHead
             </Text>
           )}
         </Box>
-        {actions && <Group gap="xs">{actions}</Group>}
+        <Group gap="xs">
+          <Box id={codeSlotId} miw={36} mih={36} visibleFrom="sm" />
+          {actions}
+        </Group>
       </Group>
     </Box>
   )

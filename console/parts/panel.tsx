@@ -4,15 +4,13 @@ import { useId, type ReactNode } from 'react'
 type PanelProps = {
   title: string
   actions?: ReactNode
-  /** Hides the panel below this width. */
-  visibleFrom?: 'sm'
   children: ReactNode
 }
 
-export function Panel({ title, actions, visibleFrom, children }: PanelProps) {
+export function Panel({ title, actions, children }: PanelProps) {
   const id = useId()
   return (
-    <Paper component="section" withBorder p="md" aria-labelledby={id} {...(visibleFrom && { visibleFrom })}>
+    <Paper component="section" withBorder p="md" aria-labelledby={id}>
       <Group justify="space-between" mb="sm" gap="xs">
         <Title order={2} id={id}>
           {title}

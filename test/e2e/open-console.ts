@@ -139,6 +139,15 @@ export class OpenConsole {
     return page
   }
 
+  /** Returns the curl command of the page's code examples. */
+  async curl(page: Page = this.page): Promise<string> {
+    await page.getByRole('button', { name: 'Code examples' }).click()
+    const command = await page.getByRole('dialog').getByRole('group', { name: 'curl command' }).first().textContent()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'hidden' })
+    return must(command, 'a command')
+  }
+
   async check(name: string, page: Page = this.page): Promise<void> {
     await checkPage(page, name)
   }

@@ -1,7 +1,7 @@
 import { Badge, Group, List, Skeleton, Stack, Text } from '@mantine/core'
 import type { System } from '../../../client/client.ts'
 import { useAccount } from '../../app/use-account.ts'
-import { CodeBlock } from '../../parts/code-block.tsx'
+import { CodeBlock } from '../../parts/code/code-block.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { DataTable, type Column } from '../../parts/data-table.tsx'
 import { EmptyState } from '../../parts/empty-state.tsx'
@@ -12,7 +12,6 @@ import { PageHeader } from '../../parts/page-header.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
-import { AdminSnippets } from './admin-snippets.tsx'
 import classes from './admin.module.css'
 import { AdminsOnlyPage, isForAdminsOnly } from './admins-only-page.tsx'
 import { agentInConfig } from './agent-in-config.ts'
@@ -56,12 +55,6 @@ export function AgentsAdminPage() {
           )}
         </QueryState>
         {system.data && <HowToChange agent={system.data.agents[0]} />}
-        <Panel title="Code examples" visibleFrom="sm">
-          <AdminSnippets
-            request={{ method: 'GET', path: '/api/system' }}
-            call={{ method: 'system.get', result: '{ agents }' }}
-          />
-        </Panel>
       </Stack>
     </>
   )

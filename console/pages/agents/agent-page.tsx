@@ -10,7 +10,8 @@ import { PageHeader } from '../../parts/page-header.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
-import { Snippets } from '../../parts/snippets.tsx'
+import { PageCode } from '../../parts/code/page-code.tsx'
+import { Snippets } from '../../parts/code/snippets.tsx'
 import { RouterLink } from '../../parts/router-link.tsx'
 import { useSearchField } from '../../parts/hooks/use-search-field.ts'
 import { loadInput } from '../tasks/load-payload.ts'
@@ -47,7 +48,7 @@ export function AgentPage() {
           title="You do not have access to this agent"
           action={<PageLink href="/agents">View all agents</PageLink>}
         >
-          It was removed, or only other accounts can see it.
+          It may have been removed, or only other accounts can see it.
         </EmptyState>
       ) : (
         <QueryState query={agent} skeleton={<Skeleton height={320} />}>
@@ -85,19 +86,23 @@ function AgentContent({ agent }: { agent: Agent }) {
       ) : (
         <EmptyState title="Chat only">This agent does not run tasks. Start a chat to use it.</EmptyState>
       )}
+      {chat && !endpoint && (
+        <PageCode>
+          <Snippets
+            request={{ method: 'POST', path: '/api/sessions', body: { agentId: agent.id } }}
+            call={{ method: 'sessions.create', input: { agentId: agent.id }, result: 'session' }}
+          />
+        </PageCode>
+      )}
       {chat && (
         <Panel title="Chat" actions={agent.inPlan && <OpenChatButton agentId={agent.id} agentName={agent.name} />}>
-          <Stack gap={4} mb="md">
+          <Stack gap={4}>
             <ChatPrices chat={chat} />
             <Text size="sm" c="dimmed">
               Up to {chat.maxOutputTokens.toLocaleString('en')} tokens per reply,{' '}
               {chat.contextTokens.toLocaleString('en')} for messages and history.
             </Text>
           </Stack>
-          <Snippets
-            request={{ method: 'POST', path: '/api/sessions', body: { agentId: agent.id } }}
-            call={{ method: 'sessions.create', input: { agentId: agent.id }, result: 'session' }}
-          />
         </Panel>
       )}
     </Stack>

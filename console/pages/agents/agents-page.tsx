@@ -2,14 +2,14 @@ import { Box, Group, Paper, Skeleton, Stack, Text, Title } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import type { Agent } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
+import { PageCode } from '../../parts/code/page-code.tsx'
+import { Snippets } from '../../parts/code/snippets.tsx'
 import { EmptyState } from '../../parts/empty-state.tsx'
 import { EndpointPrice } from './endpoint-price.tsx'
 import { PageHeader } from '../../parts/page-header.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { Pager } from '../../parts/pager.tsx'
-import { Panel } from '../../parts/panel.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
-import { Snippets } from '../../parts/snippets.tsx'
 import { useOffset } from '../../parts/hooks/use-search-field.ts'
 import { agentPath } from './agent-path.ts'
 import classes from './agent.module.css'
@@ -63,12 +63,12 @@ export function AgentsPage() {
             </Box>
           )}
         </QueryState>
-        <Panel title="Code examples" visibleFrom="sm">
+        <PageCode>
           <Snippets
             request={{ method: 'GET', path: `/api/agents?${query}` }}
             call={{ method: 'agents.list', input, result: 'page' }}
           />
-        </Panel>
+        </PageCode>
       </Stack>
     </>
   )

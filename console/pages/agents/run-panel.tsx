@@ -3,7 +3,8 @@ import { useDeferredValue, useRef, type KeyboardEvent, type ReactNode } from 're
 import type { Agent } from '../../../client/client.ts'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { Panel } from '../../parts/panel.tsx'
-import { Snippets } from '../../parts/snippets.tsx'
+import { PageCode } from '../../parts/code/page-code.tsx'
+import { ShortenedNote, Snippets } from '../../parts/code/snippets.tsx'
 import classes from './agent.module.css'
 import { ConnectorPicker } from './connector-picker.tsx'
 import { chargedUsd, EventPrices } from './endpoint-price.tsx'
@@ -173,11 +174,12 @@ function RunSnippets({ endpointId, params, connectorIds, options }: RunSnippetsP
   const { value, isShortened } = shortened(deferred)
   const input = { endpointId, params: value, ...(connectorIds.length > 0 && { connectorIds }), ...toOptions(options) }
   return (
-    <Panel title={isShortened ? 'Code examples (long strings truncated)' : 'Code examples'}>
+    <PageCode>
+      {isShortened && <ShortenedNote />}
       <Snippets
         request={{ method: 'POST', path: '/api/tasks', body: input }}
         call={{ method: 'tasks.run', input, result: 'task' }}
       />
-    </Panel>
+    </PageCode>
   )
 }

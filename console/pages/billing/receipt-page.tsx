@@ -2,13 +2,13 @@ import { Button, Group, Skeleton, Stack } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { client } from '../../app/api-client.ts'
 import { useAccount } from '../../app/use-account.ts'
+import { PageCode } from '../../parts/code/page-code.tsx'
+import { Snippets } from '../../parts/code/snippets.tsx'
 import { DownloadButton } from '../../parts/download/download-button.tsx'
 import { EmptyState } from '../../parts/empty-state.tsx'
 import { PageHeader } from '../../parts/page-header.tsx'
-import { Panel } from '../../parts/panel.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
 import { RouterLink } from '../../parts/router-link.tsx'
-import { Snippets } from '../../parts/snippets.tsx'
 import { useSearchField } from '../../parts/hooks/use-search-field.ts'
 import { ReceiptPaper } from './receipt-paper.tsx'
 import { readReceipt, receiptJson } from './receipt.ts'
@@ -91,14 +91,12 @@ function ReceiptOf({ subject }: { subject: Subject }) {
           {() => receipt && <ReceiptPaper receipt={receipt} task={task.data} account={account.data} />}
         </QueryState>
         {receipt && (
-          <div className={classes.screen}>
-            <Panel title="Code examples" visibleFrom="sm">
-              <Snippets
-                request={{ method: 'GET', path: `/api/transactions?${search}` }}
-                call={{ method: 'transactions.list', input: subject, result: 'page' }}
-              />
-            </Panel>
-          </div>
+          <PageCode>
+            <Snippets
+              request={{ method: 'GET', path: `/api/transactions?${search}` }}
+              call={{ method: 'transactions.list', input: subject, result: 'page' }}
+            />
+          </PageCode>
         )}
       </Stack>
     </div>

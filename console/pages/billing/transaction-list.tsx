@@ -1,14 +1,14 @@
 import { Button, Group, NativeSelect, Stack, Text } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { client } from '../../app/api-client.ts'
+import { PageCode } from '../../parts/code/page-code.tsx'
+import { Snippets } from '../../parts/code/snippets.tsx'
 import { DataTable } from '../../parts/data-table.tsx'
 import { EmptyState } from '../../parts/empty-state.tsx'
 import { useOffset, useSearchField } from '../../parts/hooks/use-search-field.ts'
 import { Pager } from '../../parts/pager.tsx'
-import { Panel } from '../../parts/panel.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
 import { RouterLink } from '../../parts/router-link.tsx'
-import { Snippets } from '../../parts/snippets.tsx'
 import { ExportButton } from './export-button.tsx'
 import { transactionColumns } from './transaction-columns.tsx'
 import type { TransactionFilter } from './transaction-export.ts'
@@ -66,13 +66,13 @@ export function TransactionList() {
           )}
         </QueryState>
       </div>
-      <Panel title="Code examples" visibleFrom="sm">
+      <PageCode>
         <Snippets
           key={search.toString()}
           request={{ method: 'GET', path: `/api/transactions?${search}` }}
           call={{ method: 'transactions.list', input, result: 'page' }}
         />
-      </Panel>
+      </PageCode>
     </Stack>
   )
 }

@@ -1,11 +1,12 @@
 import { toCurl, toTypeScript } from '../../parts/text/snippet-text.ts'
-import { SnippetTabs } from '../../parts/snippets.tsx'
-import type { ChatParams } from './transcript/chat-drafts.ts'
+import { SnippetTabs } from '../../parts/code/snippets.tsx'
+import { draftOf } from './transcript/chat-drafts.ts'
 import { serviceUrl } from '../../app/service-url.ts'
 
-type ChatSnippetsProps = { sessionId: string; message: string; params: ChatParams }
-
-export function ChatSnippets({ message, params, sessionId }: ChatSnippetsProps) {
+/** Code that sends the draft of the session. */
+export function ChatSnippets({ sessionId }: { sessionId: string }) {
+  const { text, params } = draftOf(sessionId)
+  const message = text.trim() === '' ? 'Hello' : text
   const input = { sessionId, message, ...(Object.keys(params).length > 0 && { params }) }
   return <SnippetTabs curl={curlOf(input)} typeScript={typeScriptOf(input)} />
 }

@@ -11,9 +11,8 @@ import { notifyDone } from '../../parts/notify.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
-import { draftOf, forgetSession } from './transcript/chat-drafts.ts'
+import { forgetSession } from './transcript/chat-drafts.ts'
 import { ChatPrices } from '../agents/chat-prices.tsx'
-import { ChatSnippets } from './chat-snippets.tsx'
 import { connectorIdsOf } from './compose/session-connector-ids.ts'
 import { CapButton, SessionCap } from './session-cap.tsx'
 import { SessionTotal } from './session-header.tsx'
@@ -23,7 +22,6 @@ type SessionDetailsProps = { session: Session; agent: Agent | undefined }
 
 export function SessionDetails({ agent, session }: SessionDetailsProps) {
   const { agentId, createdAt, id, messageCount, metadata, updatedAt } = session
-  const { text, params } = draftOf(id)
   return (
     <Stack gap="md">
       <Panel title="Chat">
@@ -60,9 +58,6 @@ export function SessionDetails({ agent, session }: SessionDetailsProps) {
         ) : (
           <JsonTree value={metadata} what="metadata" />
         )}
-      </Panel>
-      <Panel title="Code examples" visibleFrom="sm">
-        <ChatSnippets sessionId={id} message={text.trim() === '' ? 'Hello' : text} params={params} />
       </Panel>
       <EndPanel session={session} />
     </Stack>

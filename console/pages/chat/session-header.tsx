@@ -2,9 +2,11 @@ import { Button, Group, Skeleton, Text } from '@mantine/core'
 import { ChatBubbleIcon, InfoCircledIcon } from '@radix-ui/react-icons'
 import type { Agent, Session } from '../../../client/client.ts'
 import { formatUsd } from '../../../server/kernel/money.ts'
+import { PageCode } from '../../parts/code/page-code.tsx'
 import { Money } from '../../parts/text/money.tsx'
 import { PageHeader } from '../../parts/page-header.tsx'
 import { RouterLink } from '../../parts/router-link.tsx'
+import { ChatSnippets } from './chat-snippets.tsx'
 import classes from './conversation.module.css'
 import { SessionBadge } from './list/session-badge.tsx'
 import { SessionCap } from './session-cap.tsx'
@@ -25,50 +27,57 @@ export function SessionHeader({ agent, areDetailsOpen, back, search, session }: 
   const agentName = agent?.name ?? session?.agentId ?? 'Chat'
   const detailsHref = `${path}${search ? `${search}&` : '?'}view=details`
   return (
-    <PageHeader
-      title={session?.title ?? agentName}
-      back={back}
-      description={
-        session ? (
-          <Group gap="xs" mt={2}>
-            {session.status !== 'expired' && <RenameButton session={session} />}
-            {session.title !== undefined && (
-              <Text component="span" size="sm">
-                {agentName}
-              </Text>
-            )}
-            <SessionBadge status={session.status} />
-            {session.messageCount > 0 && (
-              <Text component="span" size="sm" className="tabular">
-                {session.messageCount === 1 ? '1 message' : `${session.messageCount.toLocaleString('en')} messages`}
-              </Text>
-            )}
-            <SessionTotal sessionId={session.id} label="Total " />
-            {session.maxCostUsd !== undefined && (
-              <Text component="span" size="sm">
-                Cap <SessionCap session={session} />
-              </Text>
-            )}
-          </Group>
-        ) : (
-          <Skeleton height={26} width={220} mt={2} />
-        )
-      }
-      actions={
-        session && (
-          <Button
-            component={RouterLink}
-            href={areDetailsOpen ? `${path}${search}` : detailsHref}
-            className={classes.toggle}
-            size="xs"
-            variant="default"
-            leftSection={areDetailsOpen ? <ChatBubbleIcon aria-hidden /> : <InfoCircledIcon aria-hidden />}
-          >
-            {areDetailsOpen ? 'Conversation' : 'Details'}
-          </Button>
-        )
-      }
-    />
+    <>
+      <PageHeader
+        title={session?.title ?? agentName}
+        back={back}
+        description={
+          session ? (
+            <Group gap="xs" mt={2}>
+              {session.status !== 'expired' && <RenameButton session={session} />}
+              {session.title !== undefined && (
+                <Text component="span" size="sm">
+                  {agentName}
+                </Text>
+              )}
+              <SessionBadge status={session.status} />
+              {session.messageCount > 0 && (
+                <Text component="span" size="sm" className="tabular">
+                  {session.messageCount === 1 ? '1 message' : `${session.messageCount.toLocaleString('en')} messages`}
+                </Text>
+              )}
+              <SessionTotal sessionId={session.id} label="Total " />
+              {session.maxCostUsd !== undefined && (
+                <Text component="span" size="sm">
+                  Cap <SessionCap session={session} />
+                </Text>
+              )}
+            </Group>
+          ) : (
+            <Skeleton height={26} width={220} mt={2} />
+          )
+        }
+        actions={
+          session && (
+            <Button
+              component={RouterLink}
+              href={areDetailsOpen ? `${path}${search}` : detailsHref}
+              className={classes.toggle}
+              size="xs"
+              variant="default"
+              leftSection={areDetailsOpen ? <ChatBubbleIcon aria-hidden /> : <InfoCircledIcon aria-hidden />}
+            >
+              {areDetailsOpen ? 'Conversation' : 'Details'}
+            </Button>
+          )
+        }
+      />
+      {session && (
+        <PageCode>
+          <ChatSnippets sessionId={session.id} />
+        </PageCode>
+      )}
+    </>
   )
 }
 

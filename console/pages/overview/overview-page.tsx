@@ -1,11 +1,11 @@
 import { Alert, SegmentedControl, SimpleGrid, Skeleton, Stack, Title } from '@mantine/core'
 import { ExclamationTriangleIcon } from '@radix-ui/react-icons'
 import { isUnreached } from '../../app/query-client.ts'
+import { PageCode } from '../../parts/code/page-code.tsx'
+import { Snippets } from '../../parts/code/snippets.tsx'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { PageHeader } from '../../parts/page-header.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
-import { Panel } from '../../parts/panel.tsx'
-import { Snippets } from '../../parts/snippets.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
 import { useSearchField } from '../../parts/hooks/use-search-field.ts'
 import { BalanceNotice } from '../billing/balance-notice.tsx'
@@ -49,7 +49,7 @@ export function OverviewPage() {
             <OverviewBody overview={overview} />
           </>
         )}
-        <Panel title="Code examples" visibleFrom="sm">
+        <PageCode>
           <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
             <Stack gap="xs" miw={0}>
               <Title order={3}>Balance and rate limit</Title>
@@ -66,7 +66,7 @@ export function OverviewPage() {
               />
             </Stack>
           </SimpleGrid>
-        </Panel>
+        </PageCode>
       </Stack>
     </>
   )

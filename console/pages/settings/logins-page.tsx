@@ -4,15 +4,15 @@ import type { Login } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
 import { leaveConsole } from '../../app/leave-console.ts'
 import { queryClient } from '../../app/query-client.ts'
+import { PageCode } from '../../parts/code/page-code.tsx'
+import { Snippets } from '../../parts/code/snippets.tsx'
 import { ConfirmButton } from '../../parts/confirm-button.tsx'
 import { DataTable, type Column } from '../../parts/data-table.tsx'
 import { EmptyState } from '../../parts/empty-state.tsx'
 import { notifyDone } from '../../parts/notify.tsx'
 import { PageHeader } from '../../parts/page-header.tsx'
 import { Pager } from '../../parts/pager.tsx'
-import { Panel } from '../../parts/panel.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
-import { Snippets } from '../../parts/snippets.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
 import { useOffset } from '../../parts/hooks/use-search-field.ts'
 import { describeBrowser } from './describe-browser.ts'
@@ -69,12 +69,12 @@ export function LoginsPage() {
             </div>
           )}
         </QueryState>
-        <Panel title="Code examples" visibleFrom="sm">
+        <PageCode>
           <Snippets
             request={{ method: 'GET', path }}
             call={{ method: 'logins.list', input: { limit, ...(offset > 0 && { offset }) }, result: 'page' }}
           />
-        </Panel>
+        </PageCode>
       </Stack>
     </>
   )

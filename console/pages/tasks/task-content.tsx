@@ -1,6 +1,7 @@
 import { Alert, Stack, Text } from '@mantine/core'
 import { useQuery, type UseQueryResult } from '@tanstack/react-query'
 import type { Agent, Task } from '../../../client/client.ts'
+import { PageCode } from '../../parts/code/page-code.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { KeyValueList } from '../../parts/key-value-list.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
@@ -88,7 +89,11 @@ export function TaskContent({ task, agent, endpoint }: TaskContentProps) {
           The agent no longer has this endpoint, so you cannot run the task again.
         </Alert>
       )}
-      {!isPruned && <TaskSnippets task={task} request={task.requestUri === undefined ? task.request : request.data} />}
+      {!isPruned && (
+        <PageCode>
+          <TaskSnippets task={task} request={task.requestUri === undefined ? task.request : request.data} />
+        </PageCode>
+      )}
     </Stack>
   )
 }

@@ -1,8 +1,7 @@
 import { SegmentedControl, Text } from '@mantine/core'
 import { useState } from 'react'
 import type { Task } from '../../../client/client.ts'
-import { Panel } from '../../parts/panel.tsx'
-import { Snippets } from '../../parts/snippets.tsx'
+import { ShortenedNote, Snippets } from '../../parts/code/snippets.tsx'
 import { shortened } from '../../parts/schema-form/shortened.ts'
 
 export function TaskSnippets({ task, request }: { task: Task; request: unknown }) {
@@ -11,42 +10,32 @@ export function TaskSnippets({ task, request }: { task: Task; request: unknown }
   const { connectorIds, endpointId } = task
   const input = { endpointId, params: value, ...(connectorIds && { connectorIds }) }
   return (
-    <Panel
-      title="Code examples"
-      visibleFrom="sm"
-      actions={
-        <SegmentedControl
-          size="xs"
-          aria-label="Code example"
-          data={[
-            { value: 'get', label: 'Get this task' },
-            { value: 'create', label: 'Run it again' },
-          ]}
-          value={about}
-          onChange={setAbout}
-        />
-      }
-    >
+    <>
+      <SegmentedControl
+        aria-label="Code example"
+        data={[
+          { value: 'get', label: 'Get this task' },
+          { value: 'create', label: 'Run it again' },
+        ]}
+        value={about}
+        onChange={setAbout}
+      />
       {about === 'get' ? (
         <Snippets
           request={{ method: 'GET', path: `/api/tasks/${encodeURIComponent(task.id)}` }}
           call={{ method: 'tasks.get', input: { taskId: task.id }, result: 'task' }}
         />
       ) : request === undefined ? (
-        <Text c="dimmed">Load all params above to see them in the code.</Text>
+        <Text c="dimmed">Load all params of the page to see them in the code.</Text>
       ) : (
         <>
-          {isShortened && (
-            <Text size="sm" c="dimmed" mb="xs">
-              Long strings are truncated.
-            </Text>
-          )}
+          {isShortened && <ShortenedNote />}
           <Snippets
             request={{ method: 'POST', path: '/api/tasks', body: input }}
             call={{ method: 'tasks.create', input, result: 'created' }}
           />
         </>
       )}
-    </Panel>
+    </>
   )
 }

@@ -2,14 +2,14 @@ import { Box, Button, Stack, Text } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import type { TaskListItem } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
+import { PageCode } from '../../parts/code/page-code.tsx'
+import { Snippets } from '../../parts/code/snippets.tsx'
 import { DataTable, type Column } from '../../parts/data-table.tsx'
 import { EmptyState } from '../../parts/empty-state.tsx'
 import { PageHeader } from '../../parts/page-header.tsx'
 import { Pager } from '../../parts/pager.tsx'
-import { Panel } from '../../parts/panel.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
 import { RouterLink } from '../../parts/router-link.tsx'
-import { Snippets } from '../../parts/snippets.tsx'
 import { StatusBadge } from '../../parts/status-badge.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
 import { useOffset } from '../../parts/hooks/use-search-field.ts'
@@ -85,12 +85,12 @@ export function TasksPage() {
             )}
           </QueryState>
         </Box>
-        <Panel title="Code examples" visibleFrom="sm">
+        <PageCode>
           <Snippets
             request={{ method: 'GET', path: `/api/tasks?${queryText(input)}` }}
             call={{ method: 'tasks.list', input, result: 'page' }}
           />
-        </Panel>
+        </PageCode>
       </Stack>
     </>
   )

@@ -6,6 +6,8 @@ import type { Usage } from '../../../client/client.ts'
 import { formatUsd } from '../../../server/kernel/money.ts'
 import { client } from '../../app/api-client.ts'
 import { useAccount } from '../../app/use-account.ts'
+import { PageCode } from '../../parts/code/page-code.tsx'
+import { Snippets } from '../../parts/code/snippets.tsx'
 import { ChartOrTable, type View } from '../../parts/chart/chart-or-table.tsx'
 import { DayChart, type DaySeries } from '../../parts/chart/day-chart.tsx'
 import { DataTable, type Column } from '../../parts/data-table.tsx'
@@ -18,7 +20,6 @@ import { PageLink } from '../../parts/page-link.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
 import { readCsv } from '../../parts/download/read-csv.ts'
-import { Snippets } from '../../parts/snippets.tsx'
 import { countText } from '../../parts/text/count-text.ts'
 import { dayName } from '../../parts/text/day-name.ts'
 import { Money } from '../../parts/text/money.tsx'
@@ -80,13 +81,13 @@ export function UsagePage() {
         <QueryState query={usage} skeleton={<Skeleton height={560} />}>
           {(known) => <Sums usage={known} groupBy={groupBy} names={names} />}
         </QueryState>
-        <Panel title="Code examples" visibleFrom="sm">
+        <PageCode>
           <Snippets
             key={path}
             request={{ method: 'GET', path }}
             call={{ method: 'account.usage', input: { days, groupBy }, result: '{ days, groups }' }}
           />
-        </Panel>
+        </PageCode>
       </Stack>
     </>
   )

@@ -2,14 +2,22 @@ export type RestRequest = { method: string; path: string; body?: unknown; header
 export type ClientCall = {
   method: string
   input?: unknown
+  idempotencyKey?: string
   result: string
 }
 
-/** Generates a curl command for any POSIX shell. The command reads the API key from the environment. */
-export function toCurl({ method, path, body, headers = {} }: RestRequest, baseUrl: string): string {
+/** The environment variable from which the generated code reads its key. */
+export type KeyVariable = 'ERRAND_API_KEY' | 'ERRAND_PLATFORM_KEY'
+
+/** Generates a curl command for any POSIX shell. */
+export function toCurl(
+  { method, path, body, headers = {} }: RestRequest,
+  baseUrl: string,
+  key: KeyVariable = 'ERRAND_API_KEY',
+): string {
   const lines = [`curl ${method === 'GET' ? '' : `-X ${method} `}${quote(baseUrl + path)}`]
   // Use double quotes, so that the shell expands the variable.
-  lines.push('-H "Authorization: Bearer $ERRAND_API_KEY"')
+  lines.push(`-H "Authorization: Bearer $${key}"`)
   for (const [name, value] of Object.entries(headers)) lines.push(`-H ${quote(`${name}: ${value}`)}`)
   if (body !== undefined)
     lines.push("-H 'Content-Type: application/json'", `-d ${quote(JSON.stringify(body, null, 2))}`)
@@ -21,12 +29,18 @@ function quote(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
 
-export function toTypeScript({ method, input, result }: ClientCall, baseUrl: string): string {
+export function toTypeScript(
+  { method, input, idempotencyKey, result }: ClientCall,
+  baseUrl: string,
+  key: KeyVariable = 'ERRAND_API_KEY',
+): string {
+  const options = idempotencyKey === undefined ? undefined : { idempotencyKey }
+  const args = [input, options].filter((value) => value !== undefined).map((value) => toLiteral(value))
   return [
     "import { createClient } from 'errand-client'",
     '',
-    `const client = createClient({ baseUrl: ${toLiteral(baseUrl)}, apiKey: process.env.ERRAND_API_KEY! })`,
-    `const ${result} = await client.${method}(${input === undefined ? '' : toLiteral(input)})`,
+    `const client = createClient({ baseUrl: ${toLiteral(baseUrl)}, apiKey: process.env.${key}! })`,
+    `const ${result} = await client.${method}(${args.join(', ')})`,
     `console.log(${result})`,
     '',
   ].join('\n')

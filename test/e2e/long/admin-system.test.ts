@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { expect } from 'vitest'
 import quickstart from '../../../examples/quickstart/errand.config.ts'
 import { must } from '../../../server/kernel/assert.ts'
+import { callApi } from '../chat-console.ts'
 import { testConsole } from '../open-console.ts'
 
 const run = promisify(execFile)
@@ -68,7 +69,9 @@ testConsole(
   'the code examples have the same effect from the command line and from a program',
   async (opened) => {
     const { userId } = await opened.service.createPerson({ email: 'grace@example.com', balanceUsd: '1.0000' })
-    const page = await opened.open(`/admin/users/${userId}`)
+    const page = await opened.open('/admin/platform-keys')
+    const created = await callApi(page, 'POST', '/api/platform-keys', { name: 'billing', scopes: ['users', 'credit'] })
+    await opened.open(`/admin/users/${userId}`)
     await page.getByLabel('Amount in USD').fill('3')
     await page.getByLabel('Reason (visible to the user)').fill("Grace's invoice")
     await page.getByText('Show code').first().click()
@@ -79,7 +82,7 @@ testConsole(
 
     const folder = mkdtempSync(join(checkout, 'test', '.output', 'snippet-'))
     try {
-      const env = { ...process.env, ERRAND_PASSWORD: opened.visitor.password }
+      const env = { ...process.env, ERRAND_PLATFORM_KEY: created.key }
       const { stdout } = await run('sh', ['-c', `set -e\n${must(curl, 'a text')}`], { cwd: folder, env })
       expect(stdout).toContain('"balanceUsd":"4.0000"')
       // Links the package's sources, because Node does not run TypeScript in node_modules.

@@ -10,13 +10,15 @@ testConsole(
     const first = await createChat(page, 'writer', ['Which region grew most?\nAnd why?'])
     await createChat(page, 'talk')
     await opened.open(`/chat/${first}`)
-    await page.getByRole('link', { name: 'Details' }).click()
-    await page.getByRole('heading', { name: 'Metadata' }).waitFor()
+    await page.getByRole('button', { name: 'Code examples' }).click()
     expect(await page.getByRole('group', { name: 'curl command' }).textContent()).toMatch(/^curl -N -X POST/)
     await page.getByRole('tab', { name: 'TypeScript' }).click()
     expect(await page.getByRole('group', { name: 'TypeScript code' }).textContent()).toContain(
       `for await (const event of client.chat.stream({ sessionId: '${first}', message: 'Hello' })) {`,
     )
+    await page.keyboard.press('Escape')
+    await page.getByRole('link', { name: 'Details' }).click()
+    await page.getByRole('heading', { name: 'Metadata' }).waitFor()
     await opened.check('chat-details')
     await page.getByRole('button', { name: 'End chat' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'End chat' }).waitFor()

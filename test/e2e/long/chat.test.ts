@@ -19,7 +19,7 @@ testConsole(
     await page.getByRole('radio', { name: 'Writer' }).waitFor()
     await page.getByText('Writes whatever it is told to').click()
     expect(await page.getByRole('radio', { name: 'Writer' }).isChecked()).toBe(true)
-    expect(await page.getByRole('group', { name: 'curl command' }).textContent()).toContain('"agentId": "writer"')
+    expect(await opened.curl()).toContain('"agentId": "writer"')
     await opened.check('chat-new')
     expect((await callApi(page, 'GET', '/api/sessions')).total, 'no session before the first message').toBe(0)
 

@@ -31,10 +31,12 @@ testConsole(
     const page = await opened.open(`/tasks/${taskId}`)
     const details = page.getByRole('region', { name: 'Details' })
     await details.getByRole('link', { name: 'Everything' }).waitFor()
+    await page.getByRole('button', { name: 'Code examples' }).click()
     await page.getByText('Run it again', { exact: true }).click()
     const snippet = page.getByRole('group', { name: 'curl command', exact: true })
     expect(await snippet.textContent()).toContain(`"connectorIds": [\n    "${connectorId}"`)
     await opened.check('task-with-connectors')
+    await page.keyboard.press('Escape')
 
     await page.getByRole('link', { name: 'Run again' }).click()
     await page.getByText('Prefilled from').waitFor()

@@ -222,7 +222,7 @@ testConsole(
     await page.getByRole('textbox', { name: 'Created' }).click()
     await page.getByRole('option', { name: 'Last hour' }).click()
     await range.getByText('1–1 of 1').waitFor()
-    expect(await page.getByRole('group', { name: 'curl command' }).textContent()).toContain('createdAfter=')
+    expect(await opened.curl()).toContain('createdAfter=')
     await page.getByRole('textbox', { name: 'Created' }).click()
     await page.getByRole('option', { name: 'Custom range' }).click()
     await page.getByLabel('To', { exact: true }).fill('2001-01-01')
@@ -257,7 +257,7 @@ testConsole(
     await tags.fill('order:9')
     await tags.press('Enter')
     await opened.check('agent-options')
-    const command = await page.getByRole('group', { name: 'curl command' }).textContent()
+    const command = await opened.curl()
     for (const part of ['"maxCostUsd":"0.02"', '"expiresInSeconds":3600', '"timeoutSeconds":20', '"order":"9"']) {
       expect(command?.replaceAll(/\s/g, '')).toContain(part)
     }

@@ -101,9 +101,10 @@ testConsole(
     const page = await opened.open(`/tasks/${id}`)
     await page.getByText('Contents deleted on 22 Jan 2026').waitFor()
     await page.getByText('0.0100').first().waitFor()
-    for (const name of ['Params', 'Result', 'Code examples']) {
+    for (const name of ['Params', 'Result']) {
       expect(await page.getByRole('heading', { name }).count(), name).toBe(0)
     }
+    expect(await page.getByRole('button', { name: 'Code examples' }).count()).toBe(0)
     expect(await page.getByRole('link', { name: 'Run again' }).count()).toBe(0)
     await opened.check('task-pruned')
   },

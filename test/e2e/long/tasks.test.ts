@@ -105,9 +105,7 @@ testConsole(
     // Includes agents that are no longer configured.
     await opened.open('/tasks?agent=bench&status=completed')
     await range.getByText('1–25 of 10,000').waitFor()
-    expect(await page.getByRole('group', { name: 'curl command' }).textContent()).toContain(
-      'status=completed&agentId=bench',
-    )
+    expect(await opened.curl()).toContain('status=completed&agentId=bench')
   },
 )
 
@@ -178,7 +176,8 @@ testConsole(
     await page.getByRole('link', { name: 'Run again' }).click()
     await page.getByText('Prefilled from').waitFor()
     expect(await page.getByRole('textbox', { name: 'Text' }).inputValue()).toBe(text)
-    await page.getByText('Code examples (long strings truncated)').waitFor()
+    await page.getByRole('button', { name: 'Code examples' }).click()
+    await page.getByText('Long strings are truncated.').waitFor()
   },
   { config },
 )
@@ -274,6 +273,7 @@ testConsole(
     await page.getByRole('radiogroup', { name: 'Format of the result' }).getByRole('radio').first().focus()
     await page.keyboard.press('ArrowRight')
     await page.getByText('"ho ho ho "').waitFor()
+    await page.getByRole('button', { name: 'Code examples' }).press('Enter')
     await page.getByRole('radiogroup', { name: 'Code example' }).getByRole('radio').first().focus()
     await page.keyboard.press('ArrowRight')
     expect(await page.getByRole('group', { name: 'curl command' }).textContent()).toContain(

@@ -2,6 +2,8 @@ import { Group, Skeleton, Stack } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { Economics } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
+import { PageCode } from '../../../parts/code/page-code.tsx'
+import { Snippets } from '../../../parts/code/snippets.tsx'
 import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
 import { DataTable, type Column } from '../../../parts/data-table.tsx'
 import { DownloadButton } from '../../../parts/download/download-button.tsx'
@@ -15,7 +17,6 @@ import { readCsv } from '../../../parts/download/read-csv.ts'
 import { dayName } from '../../../parts/text/day-name.ts'
 import { Money } from '../../../parts/text/money.tsx'
 import { StatTile, StatTiles } from '../../overview/stat-tile.tsx'
-import { AdminSnippets } from '../admin-snippets.tsx'
 import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
 import { EconomicsChart } from './economics-chart.tsx'
 import { groupNames, oneDay, periodNames, periodOf, type GroupBy, type PeriodName } from './economics-period.ts'
@@ -73,12 +74,13 @@ export function EconomicsPage() {
             </>
           )}
         </QueryState>
-        <Panel title="Code examples" visibleFrom="sm">
-          <AdminSnippets
+        <PageCode>
+          <Snippets
+            isForPlatform
             request={{ method: 'GET', path }}
             call={{ method: 'economics.get', input: { from, to, groupBy }, result: '{ total, groups }' }}
           />
-        </Panel>
+        </PageCode>
       </Stack>
     </>
   )

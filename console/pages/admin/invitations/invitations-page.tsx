@@ -5,10 +5,8 @@ import { client } from '../../../app/api-client.ts'
 import { EmptyState } from '../../../parts/empty-state.tsx'
 import { PageHeader } from '../../../parts/page-header.tsx'
 import { Pager } from '../../../parts/pager.tsx'
-import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
 import { useOffset, useSearchField } from '../../../parts/hooks/use-search-field.ts'
-import { AdminSnippets } from '../admin-snippets.tsx'
 import classes from '../admin.module.css'
 import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
 import { InvitationTable } from './invitation-table.tsx'
@@ -61,12 +59,6 @@ export function InvitationsPage() {
             </div>
           )}
         </QueryState>
-        <Panel title="Code examples" visibleFrom="sm">
-          <AdminSnippets
-            request={{ method: 'GET', path: `/api/invitations?limit=${limit}${offset > 0 ? `&offset=${offset}` : ''}` }}
-            call={{ method: 'invitations.list', input, result: 'page' }}
-          />
-        </Panel>
       </Stack>
       <InviteDialog isOpen={dialog === 'invite'} onClose={() => setDialog('')} />
     </>

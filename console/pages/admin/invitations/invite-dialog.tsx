@@ -7,7 +7,6 @@ import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
 import { ErrorNotice } from '../../../parts/error-notice.tsx'
 import { fieldErrors } from '../../../parts/field-errors.ts'
-import { FoldedAdminSnippets } from '../admin-snippets.tsx'
 import { LinkOnce } from '../link-once.tsx'
 import { usdText } from '../../../parts/text/usd-text.ts'
 
@@ -132,11 +131,6 @@ function InviteForm({ error, isPending, onChange, onCancel, onSubmit }: InviteFo
             changed()
           }}
           error={fields['isAdmin']}
-        />
-        <FoldedAdminSnippets
-          summary="Show code"
-          request={{ method: 'POST', path: '/api/invitations', body: input }}
-          call={{ method: 'invitations.create', input, result: 'invitation' }}
         />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onCancel}>

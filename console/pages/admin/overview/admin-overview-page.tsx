@@ -13,7 +13,6 @@ import { Money } from '../../../parts/text/money.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { usdText } from '../../../parts/text/usd-text.ts'
 import { StatTile, StatTiles } from '../../overview/stat-tile.tsx'
-import { AdminSnippets } from '../admin-snippets.tsx'
 import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
 import { EconomicsChart } from '../economics/economics-chart.tsx'
 import { periodOf, roundedUnits } from '../economics/economics-period.ts'
@@ -97,12 +96,6 @@ export function AdminOverviewPage() {
           )}
         </QueryState>
         {takesPayments && <PaymentsPanel />}
-        <Panel title="Code examples" visibleFrom="sm">
-          <AdminSnippets
-            request={{ method: 'GET', path: `/api/admin/economics?from=${from}&to=${to}&groupBy=day` }}
-            call={{ method: 'economics.get', input: { from, to, groupBy: 'day' }, result: '{ total, groups }' }}
-          />
-        </Panel>
       </Stack>
     </>
   )

@@ -11,7 +11,6 @@ import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
 import { Money } from '../../../parts/text/money.tsx'
 import { topupColumns } from '../../billing/topups/topup-list.tsx'
-import { AdminSnippets } from '../admin-snippets.tsx'
 import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
 import { Figures } from '../system/figures.tsx'
 
@@ -34,7 +33,6 @@ export function PaymentsPage() {
     placeholderData: keepPreviousData,
   })
   if (isForAdminsOnly(topups.error)) return <AdminsOnlyPage />
-  const search = new URLSearchParams(Object.entries(input).map(([name, value]) => [name, String(value)]))
   return (
     <>
       <PageHeader title="Payments" description="Payments, refunds and disputes." />
@@ -112,12 +110,6 @@ export function PaymentsPage() {
             </>
           )}
         </QueryState>
-        <Panel title="Code examples" visibleFrom="sm">
-          <AdminSnippets
-            request={{ method: 'GET', path: `/api/payments?${search}` }}
-            call={{ method: 'topups.listAll', input, result: 'page' }}
-          />
-        </Panel>
       </Stack>
     </>
   )

@@ -5,7 +5,6 @@ import { parseUsd } from '../../../../server/kernel/money.ts'
 import { ErrorNotice } from '../../../parts/error-notice.tsx'
 import { fieldErrors } from '../../../parts/field-errors.ts'
 import { useOwnErrors } from '../../settings/use-own-errors.ts'
-import { FoldedAdminSnippets } from '../admin-snippets.tsx'
 import { platformScopeTexts, type PlatformScope } from './platform-key-scopes.ts'
 
 export type PlatformKeyInput = Parameters<typeof client.platformKeys.create>[0]
@@ -127,11 +126,6 @@ export function PlatformKeyForm({ error, isPending, onCancel, onSubmit }: Platfo
           value={life}
           onChange={(event) => setLife(event.currentTarget.value)}
           error={fields['expiresInDays']}
-        />
-        <FoldedAdminSnippets
-          summary="Show code"
-          request={{ method: 'POST', path: '/api/platform-keys', body: input }}
-          call={{ method: 'platformKeys.create', input, result: 'created' }}
         />
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onCancel}>

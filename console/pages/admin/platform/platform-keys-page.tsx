@@ -6,9 +6,7 @@ import { EmptyState } from '../../../parts/empty-state.tsx'
 import { useOffset, useSearchField } from '../../../parts/hooks/use-search-field.ts'
 import { PageHeader } from '../../../parts/page-header.tsx'
 import { Pager } from '../../../parts/pager.tsx'
-import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
-import { AdminSnippets } from '../admin-snippets.tsx'
 import classes from '../admin.module.css'
 import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
 import { PastEnd } from '../past-end.tsx'
@@ -61,15 +59,6 @@ export function PlatformKeysPage() {
             </div>
           )}
         </QueryState>
-        <Panel title="Code examples" visibleFrom="sm">
-          <AdminSnippets
-            request={{
-              method: 'GET',
-              path: `/api/platform-keys?limit=${limit}${offset > 0 ? `&offset=${offset}` : ''}`,
-            }}
-            call={{ method: 'platformKeys.list', input, result: 'page' }}
-          />
-        </Panel>
       </Stack>
       <PlatformKeyDialog isOpen={dialog === 'create'} onClose={() => setDialog('')} />
     </>

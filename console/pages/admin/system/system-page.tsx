@@ -1,8 +1,6 @@
 import { Skeleton, Stack } from '@mantine/core'
 import { PageHeader } from '../../../parts/page-header.tsx'
-import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
-import { AdminSnippets } from '../admin-snippets.tsx'
 import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
 import { SystemDetails } from './system-details.tsx'
 import { SystemHealth } from './system-health.tsx'
@@ -25,12 +23,6 @@ export function SystemPage() {
             </Stack>
           )}
         </QueryState>
-        <Panel title="Code examples" visibleFrom="sm">
-          <AdminSnippets
-            request={{ method: 'GET', path: '/api/system' }}
-            call={{ method: 'system.get', result: 'system' }}
-          />
-        </Panel>
       </Stack>
     </>
   )

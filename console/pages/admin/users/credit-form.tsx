@@ -4,13 +4,13 @@ import { useEffect, useRef, useState, type FormEvent } from 'react'
 import { ErrandClientError, newIdempotencyKey, type User } from '../../../../client/client.ts'
 import { formatUsd, parseUsd } from '../../../../server/kernel/money.ts'
 import { client } from '../../../app/api-client.ts'
+import { FoldedSnippets } from '../../../parts/code/snippets.tsx'
 import { ErrorNotice } from '../../../parts/error-notice.tsx'
 import { fieldErrors } from '../../../parts/field-errors.ts'
 import { Money } from '../../../parts/text/money.tsx'
 import { notifyDone } from '../../../parts/notify.tsx'
 import { usdText } from '../../../parts/text/usd-text.ts'
 import { usdUnits } from '../../../parts/text/usd-units.ts'
-import { FoldedAdminSnippets } from '../admin-snippets.tsx'
 import classes from '../admin.module.css'
 import { rereadMoney } from './keep-user.ts'
 
@@ -155,15 +155,15 @@ export function CreditForm({ user }: { user: User }) {
           </Button>
         </Group>
       </Modal>
-      <FoldedAdminSnippets
-        summary="Show code"
+      <FoldedSnippets
+        isForPlatform
         request={{
           method: 'POST',
           path: `/api/users/${encodeURIComponent(user.id)}/credit`,
           body: { amountUsd: input.amountUsd, reason: input.reason },
-          idempotencyKey: draft.idempotencyKey,
+          headers: { 'Idempotency-Key': draft.idempotencyKey },
         }}
-        call={{ method: 'users.credit', input, result: 'credited' }}
+        call={{ method: 'users.credit', input, idempotencyKey: draft.idempotencyKey, result: 'credited' }}
       />
     </Box>
   )

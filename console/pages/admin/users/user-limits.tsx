@@ -3,11 +3,11 @@ import { useMutation } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import type { User } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
+import { FoldedSnippets } from '../../../parts/code/snippets.tsx'
 import { ErrorNotice } from '../../../parts/error-notice.tsx'
 import { fieldErrors } from '../../../parts/field-errors.ts'
 import { notifyDone } from '../../../parts/notify.tsx'
 import { Panel } from '../../../parts/panel.tsx'
-import { FoldedAdminSnippets } from '../admin-snippets.tsx'
 import { keepUser } from './keep-user.ts'
 
 const counts = [
@@ -66,8 +66,8 @@ export function UserLimits({ user }: { user: User }) {
           </Group>
         </Stack>
       </form>
-      <FoldedAdminSnippets
-        summary="Show code"
+      <FoldedSnippets
+        isForPlatform
         request={{ method: 'PATCH', path: `/api/users/${encodeURIComponent(userId)}`, body }}
         call={{ method: 'users.update', input, result: 'user' }}
       />

@@ -6,6 +6,8 @@ import { useParams } from 'wouter'
 import { ErrandClientError, type User } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { useAccount } from '../../../app/use-account.ts'
+import { PageCode } from '../../../parts/code/page-code.tsx'
+import { Snippets } from '../../../parts/code/snippets.tsx'
 import { CopyText } from '../../../parts/copy-text.tsx'
 import { ErrorNotice } from '../../../parts/error-notice.tsx'
 import { KeyValueList } from '../../../parts/key-value-list.tsx'
@@ -15,7 +17,6 @@ import { PageLink } from '../../../parts/page-link.tsx'
 import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
-import { AdminSnippets } from '../admin-snippets.tsx'
 import classes from '../admin.module.css'
 import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
 import { focusHeading } from '../../../parts/hooks/focus-heading.ts'
@@ -68,12 +69,13 @@ export function UserPage() {
                 <UserAccess user={known} isOwn={known.id === ownId} />
               </Stack>
             </div>
-            <Panel title="Code examples" visibleFrom="sm">
-              <AdminSnippets
+            <PageCode>
+              <Snippets
+                isForPlatform
                 request={{ method: 'GET', path: `/api/users/${encodeURIComponent(known.id)}` }}
                 call={{ method: 'users.get', input: { userId: known.id }, result: 'user' }}
               />
-            </Panel>
+            </PageCode>
           </Stack>
         )}
       </QueryState>

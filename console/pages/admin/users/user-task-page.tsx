@@ -18,7 +18,6 @@ import { TaskFailure } from '../../tasks/task-failure.tsx'
 import { TaskHead } from '../../tasks/task-head.tsx'
 import { taskLook } from '../../tasks/task-state.ts'
 import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
-import { AdminSnippets } from '../admin-snippets.tsx'
 
 const titles: Partial<Record<BadgeStatus, string>> = { canceled: 'Canceled', expired: 'Expired' }
 
@@ -49,17 +48,7 @@ export function UserTaskPage() {
       ) : (
         <QueryState query={task}>{(data) => <Facts task={data} />}</QueryState>
       )}
-      <Box mt="lg">
-        <Panel title="Code examples" visibleFrom="sm">
-          <AdminSnippets
-            request={{
-              method: 'GET',
-              path: `/api${userPath.slice('/admin'.length)}/tasks/${encodeURIComponent(taskId)}`,
-            }}
-            call={{ method: 'users.task', input, result: 'task' }}
-          />
-        </Panel>
-      </Box>
+      <Box mt="lg"></Box>
     </>
   )
 }

@@ -9,7 +9,6 @@ import { Pager } from '../../../parts/pager.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { useOffset } from '../../../parts/hooks/use-search-field.ts'
-import { FoldedAdminSnippets } from '../admin-snippets.tsx'
 import classes from '../admin.module.css'
 import { userTaskPath } from './user-task-path.ts'
 import { PastEnd } from '../past-end.tsx'
@@ -34,7 +33,6 @@ export function UserTransactions({ userId }: { userId: string }) {
     placeholderData: keepPreviousData,
   })
   const isStale = transactions.isPlaceholderData
-  const query = `limit=${limit}${offset > 0 ? `&offset=${offset}` : ''}`
   return (
     <>
       <QueryState
@@ -53,11 +51,6 @@ export function UserTransactions({ userId }: { userId: string }) {
           </div>
         )}
       </QueryState>
-      <FoldedAdminSnippets
-        summary="Show code"
-        request={{ method: 'GET', path: `/api/users/${encodeURIComponent(userId)}/transactions?${query}` }}
-        call={{ method: 'users.transactions', input, result: 'page' }}
-      />
     </>
   )
 }

@@ -5,18 +5,18 @@ import type { User } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { isFindable } from '../../../app/find-page.ts'
 import { useAccount } from '../../../app/use-account.ts'
+import { PageCode } from '../../../parts/code/page-code.tsx'
+import { Snippets } from '../../../parts/code/snippets.tsx'
 import { DataTable, type Column } from '../../../parts/data-table.tsx'
 import { EmptyState } from '../../../parts/empty-state.tsx'
 import { Money } from '../../../parts/text/money.tsx'
 import { PageHeader } from '../../../parts/page-header.tsx'
 import { PageLink } from '../../../parts/page-link.tsx'
 import { Pager } from '../../../parts/pager.tsx'
-import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
 import { RouterLink } from '../../../parts/router-link.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { useOffset, useSearchField } from '../../../parts/hooks/use-search-field.ts'
-import { AdminSnippets } from '../admin-snippets.tsx'
 import classes from '../admin.module.css'
 import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
 import { SearchBox } from '../../../parts/search-box.tsx'
@@ -93,12 +93,13 @@ export function UsersPage() {
             </QueryState>
           )}
         </Box>
-        <Panel title="Code examples" visibleFrom="sm">
-          <AdminSnippets
+        <PageCode>
+          <Snippets
+            isForPlatform
             request={{ method: 'GET', path: `/api/users?${new URLSearchParams(toQuery(input))}` }}
             call={{ method: 'users.list', input, result: 'page' }}
           />
-        </Panel>
+        </PageCode>
       </Stack>
     </>
   )

@@ -4,14 +4,14 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Agent } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
+import { PageCode } from '../../../parts/code/page-code.tsx'
+import { Snippets } from '../../../parts/code/snippets.tsx'
 import { Disclosure } from '../../../parts/disclosure.tsx'
 import { EmptyState } from '../../../parts/empty-state.tsx'
 import { fieldErrors } from '../../../parts/field-errors.ts'
 import { PageHeader } from '../../../parts/page-header.tsx'
 import { PageLink } from '../../../parts/page-link.tsx'
-import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
-import { Snippets } from '../../../parts/snippets.tsx'
 import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
 import { ChatPrices } from '../../agents/chat-prices.tsx'
 import { useHowToUnlock } from '../../agents/not-in-plan.tsx'
@@ -106,12 +106,12 @@ function NewChatForm({ agents }: { agents: readonly Agent[] }) {
           />
         </Paper>
       </Stack>
-      <Panel title="Code examples" visibleFrom="sm">
+      <PageCode>
         <Snippets
           request={{ method: 'POST', path: '/api/sessions', body: input }}
           call={{ method: 'sessions.create', input, result: 'session' }}
         />
-      </Panel>
+      </PageCode>
     </Stack>
   )
 }

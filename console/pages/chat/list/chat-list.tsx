@@ -1,16 +1,16 @@
 import { Button, Group, Select, Stack } from '@mantine/core'
 import { PlusIcon } from '@radix-ui/react-icons'
 import type { SessionListItem } from '../../../../client/client.ts'
+import { PageCode } from '../../../parts/code/page-code.tsx'
+import { Snippets } from '../../../parts/code/snippets.tsx'
 import { DataTable, type Column } from '../../../parts/data-table.tsx'
 import { EmptyState } from '../../../parts/empty-state.tsx'
 import { PageHeader } from '../../../parts/page-header.tsx'
 import { PageLink } from '../../../parts/page-link.tsx'
 import { Pager } from '../../../parts/pager.tsx'
-import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
 import { RouterLink } from '../../../parts/router-link.tsx'
 import { SearchBox } from '../../../parts/search-box.tsx'
-import { Snippets } from '../../../parts/snippets.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { useOffset, useSearchField } from '../../../parts/hooks/use-search-field.ts'
 import classes from './chat-list.module.css'
@@ -53,9 +53,9 @@ export function ChatList() {
             )}
           </QueryState>
         </div>
-        <Panel title="Code examples" visibleFrom="sm">
+        <PageCode>
           <Snippets request={{ method: 'GET', path }} call={{ method: 'sessions.list', input, result: 'page' }} />
-        </Panel>
+        </PageCode>
       </Stack>
     </>
   )

@@ -3,7 +3,7 @@ import { ExternalLinkIcon } from '@radix-ui/react-icons'
 import { memo, useId, useMemo, type ReactNode } from 'react'
 import Markdown, { type Components } from 'react-markdown'
 import remarkGfm from 'remark-gfm'
-import { CodeBlock } from '../../../parts/code-block.tsx'
+import { CodeBlock } from '../../../parts/code/code-block.tsx'
 import classes from './reply-markdown.module.css'
 
 const plugins = [remarkGfm]

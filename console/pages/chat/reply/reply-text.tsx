@@ -1,7 +1,7 @@
 import { Button, Group, Text } from '@mantine/core'
 import { memo, startTransition, Suspense, useMemo, useState } from 'react'
 import { lazyPart } from '../../../app/load-part.ts'
-import { CodeBlock } from '../../../parts/code-block.tsx'
+import { CodeBlock } from '../../../parts/code/code-block.tsx'
 import { splitBlocks, type MarkdownBlock } from './markdown-blocks.ts'
 import classes from './reply-text.module.css'
 

@@ -4,10 +4,10 @@ import { useState, type FormEvent } from 'react'
 import type { Connector } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
+import { FoldedSnippets } from '../../../parts/code/snippets.tsx'
 import { ErrorNotice } from '../../../parts/error-notice.tsx'
 import { ConnectorAuthFields } from './connector-auth-fields.tsx'
 import { authOf, checkDraft, draftErrors, fieldsOf, newDraft, type ConnectorDraft } from './connector-draft.ts'
-import { FormSnippets } from '../form-snippets.tsx'
 import { useOwnErrors } from '../use-own-errors.ts'
 import type { ConnectorServer } from './use-connector-servers.ts'
 
@@ -116,7 +116,7 @@ export function AddConnectorForm({ servers, onAdded, onCancel }: AddConnectorFor
           error={errors['name']}
         />
         {(isByUrl || server?.takesToken) && <ConnectorAuthFields {...{ draft, errors, isByUrl }} onChange={change} />}
-        <FormSnippets
+        <FoldedSnippets
           request={{ method: 'POST', path: '/api/connectors', body: shown }}
           call={{ method: 'connectors.create', input: shown, result: 'connector' }}
         />

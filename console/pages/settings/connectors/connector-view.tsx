@@ -3,6 +3,8 @@ import { useQuery, type UseQueryResult } from '@tanstack/react-query'
 import { ErrandClientError, type Connector } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
+import { PageCode } from '../../../parts/code/page-code.tsx'
+import { Snippets } from '../../../parts/code/snippets.tsx'
 import { ConfirmButton } from '../../../parts/confirm-button.tsx'
 import { CopyText } from '../../../parts/copy-text.tsx'
 import { EmptyState } from '../../../parts/empty-state.tsx'
@@ -12,7 +14,6 @@ import { PageHeader } from '../../../parts/page-header.tsx'
 import { PageLink } from '../../../parts/page-link.tsx'
 import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
-import { Snippets } from '../../../parts/snippets.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { connectorsPath } from './connector-path.ts'
 import { ConnectorStatus } from './connector-status.tsx'
@@ -76,12 +77,12 @@ function Content({ connector }: { connector: Connector }) {
       <Panel title="Connection">
         <EditConnectorForm connector={connector} />
       </Panel>
-      <Panel title="Code examples" visibleFrom="sm">
+      <PageCode>
         <Snippets
           request={{ method: 'GET', path: `/api/connectors/${id}/tools` }}
           call={{ method: 'connectors.tools', input: { connectorId: id }, result: 'offered' }}
         />
-      </Panel>
+      </PageCode>
     </Stack>
   )
 }

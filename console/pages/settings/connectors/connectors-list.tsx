@@ -5,15 +5,15 @@ import { keepPreviousData, useIsMutating, useMutation, useQuery } from '@tanstac
 import type { Connector } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
+import { PageCode } from '../../../parts/code/page-code.tsx'
+import { Snippets } from '../../../parts/code/snippets.tsx'
 import { DataTable, type Column } from '../../../parts/data-table.tsx'
 import { EmptyState } from '../../../parts/empty-state.tsx'
 import { notifyError } from '../../../parts/notify.tsx'
 import { PageHeader } from '../../../parts/page-header.tsx'
 import { PageLink } from '../../../parts/page-link.tsx'
 import { Pager } from '../../../parts/pager.tsx'
-import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
-import { Snippets } from '../../../parts/snippets.tsx'
 import { useOffset } from '../../../parts/hooks/use-search-field.ts'
 import { AddConnectorForm } from './add-connector-form.tsx'
 import { connectorPath } from './connector-path.ts'
@@ -63,12 +63,12 @@ export function ConnectorsList() {
             </div>
           )}
         </QueryState>
-        <Panel title="Code examples" visibleFrom="sm">
+        <PageCode>
           <Snippets
             request={{ method: 'GET', path }}
             call={{ method: 'connectors.list', input: { limit, ...(offset > 0 && { offset }) }, result: 'page' }}
           />
-        </Panel>
+        </PageCode>
       </Stack>
       <Modal opened={isAdding} onClose={close} title="Add connector" size="lg" closeOnClickOutside={false}>
         <AddConnectorForm servers={servers} onCancel={close} onAdded={({ id }) => goTo(connectorPath(id))} />

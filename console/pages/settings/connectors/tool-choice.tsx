@@ -4,9 +4,9 @@ import { useState, type FormEvent } from 'react'
 import type { Connector, ConnectorTool } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
+import { FoldedSnippets } from '../../../parts/code/snippets.tsx'
 import { ErrorNotice } from '../../../parts/error-notice.tsx'
 import { notifyDone } from '../../../parts/notify.tsx'
-import { FormSnippets } from '../form-snippets.tsx'
 import classes from '../settings.module.css'
 import { ToolItem } from './tool-item.tsx'
 
@@ -85,7 +85,7 @@ export function ToolChoice({ connector, tools }: ToolChoiceProps) {
         )}
         {save.error && <ErrorNotice title="Could not save the tools" error={save.error} />}
         {draft !== undefined && !isSame && (
-          <FormSnippets
+          <FoldedSnippets
             request={{ method: 'PATCH', path: `/api/connectors/${id}`, body }}
             call={{ method: 'connectors.update', input: { connectorId: id, ...body }, result: 'connector' }}
           />

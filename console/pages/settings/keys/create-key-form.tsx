@@ -3,10 +3,10 @@ import { useMutation } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
+import { FoldedSnippets } from '../../../parts/code/snippets.tsx'
 import { ErrorNotice } from '../../../parts/error-notice.tsx'
 import { fieldErrors } from '../../../parts/field-errors.ts'
 import { Disclosure } from '../../../parts/disclosure.tsx'
-import { FormSnippets } from '../form-snippets.tsx'
 import { setIssuedKey } from './issued-key.ts'
 import { keyPresets, scopeTexts, type KeyScope } from './key-scopes.ts'
 import { KeyLimitFields } from './key-limit-fields.tsx'
@@ -147,7 +147,7 @@ export function CreateKeyForm({ onCancel }: { onCancel: () => void }) {
             </Stack>
           )}
         </Disclosure>
-        <FormSnippets
+        <FoldedSnippets
           request={{ method: 'POST', path: '/api/keys', body: input }}
           call={{ method: 'keys.create', input, result: 'created' }}
         />

@@ -4,10 +4,10 @@ import { useState, type FormEvent } from 'react'
 import type { Key } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
+import { FoldedSnippets } from '../../../parts/code/snippets.tsx'
 import { ErrorNotice } from '../../../parts/error-notice.tsx'
 import { fieldErrors } from '../../../parts/field-errors.ts'
 import { notifyDone } from '../../../parts/notify.tsx'
-import { FormSnippets } from '../form-snippets.tsx'
 import { useOwnErrors } from '../use-own-errors.ts'
 import { KeyLimitFields } from './key-limit-fields.tsx'
 import { draftOf, limitErrors, limitFields, limitsInput } from './key-limits.ts'
@@ -47,7 +47,7 @@ export function KeyLimitsForm({ of, onClose }: { of: Key; onClose: () => void })
             clear(limitFields)
           }}
         />
-        <FormSnippets
+        <FoldedSnippets
           request={{ method: 'PATCH', path: `/api/keys/${keyId}`, body }}
           call={{ method: 'keys.update', input, result: 'key' }}
         />

@@ -4,6 +4,8 @@ import { useState } from 'react'
 import { useParams } from 'wouter'
 import { ErrandClientError, type Key } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
+import { PageCode } from '../../../parts/code/page-code.tsx'
+import { Snippets } from '../../../parts/code/snippets.tsx'
 import { CopyText } from '../../../parts/copy-text.tsx'
 import { EmptyState } from '../../../parts/empty-state.tsx'
 import { useNow } from '../../../parts/hooks/use-now.ts'
@@ -12,7 +14,6 @@ import { PageHeader } from '../../../parts/page-header.tsx'
 import { PageLink } from '../../../parts/page-link.tsx'
 import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
-import { Snippets } from '../../../parts/snippets.tsx'
 import { StatusBadge } from '../../../parts/status-badge.tsx'
 import { countText } from '../../../parts/text/count-text.ts'
 import { TimeText } from '../../../parts/text/time-text.tsx'
@@ -100,12 +101,12 @@ function KeyView({ of: key, hasEnded }: { of: Key; hasEnded: boolean }) {
         <Limits of={key} />
       </Panel>
       <KeyUsage keyId={key.id} />
-      <Panel title="Code examples" visibleFrom="sm">
+      <PageCode>
         <Snippets
           request={{ method: 'GET', path: `/api/keys/${key.id}` }}
           call={{ method: 'keys.get', input: { keyId: key.id }, result: 'key' }}
         />
-      </Panel>
+      </PageCode>
       <KeyDialog request={request} isOpen={isOpen} onClose={() => setOpen(false)} />
       <RevokeKeyDialog of={key} isOpen={isRevoking} onClose={() => setRevoking(false)} />
     </Stack>

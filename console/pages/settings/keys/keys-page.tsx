@@ -3,12 +3,12 @@ import { PlusIcon } from '@radix-ui/react-icons'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { client } from '../../../app/api-client.ts'
+import { PageCode } from '../../../parts/code/page-code.tsx'
+import { Snippets } from '../../../parts/code/snippets.tsx'
 import { EmptyState } from '../../../parts/empty-state.tsx'
 import { PageHeader } from '../../../parts/page-header.tsx'
 import { Pager } from '../../../parts/pager.tsx'
-import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
-import { Snippets } from '../../../parts/snippets.tsx'
 import { useOffset, useSearchField } from '../../../parts/hooks/use-search-field.ts'
 import { ClientTokens } from './client-tokens.tsx'
 import { KeyDialog, type KeyRequest } from './key-dialog.tsx'
@@ -79,7 +79,7 @@ export function KeysPage() {
           }
         </QueryState>
         <ClientTokens />
-        <Panel title="Code examples" visibleFrom="sm">
+        <PageCode>
           <Snippets
             request={{ method: 'GET', path }}
             call={{
@@ -88,7 +88,7 @@ export function KeysPage() {
               result: 'page',
             }}
           />
-        </Panel>
+        </PageCode>
       </Stack>
       <KeyDialog request={request} isOpen={isOpen} onClose={() => setOpen(false)} />
     </>

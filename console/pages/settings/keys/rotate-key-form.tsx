@@ -4,8 +4,8 @@ import { useState, type FormEvent } from 'react'
 import type { Key } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
+import { FoldedSnippets } from '../../../parts/code/snippets.tsx'
 import { ErrorNotice } from '../../../parts/error-notice.tsx'
-import { FormSnippets } from '../form-snippets.tsx'
 import { setIssuedKey } from './issued-key.ts'
 
 const day = 86_400
@@ -46,7 +46,7 @@ export function RotateKeyForm({ of, onCancel }: { of: Key; onCancel: () => void 
           value={overlap}
           onChange={(event) => setOverlap(event.currentTarget.value)}
         />
-        <FormSnippets
+        <FoldedSnippets
           request={{
             method: 'POST',
             path: `/api/keys/${of.id}/rotate`,

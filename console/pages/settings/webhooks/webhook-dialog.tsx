@@ -4,7 +4,7 @@ import { useState } from 'react'
 import type { CreatedWebhook, Webhook } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
-import { CodeBlock } from '../../../parts/code-block.tsx'
+import { CodeBlock } from '../../../parts/code/code-block.tsx'
 import { useLeaveWarning } from '../../../parts/hooks/use-leave-warning.ts'
 import { SecretBox } from '../../../parts/secret-box.tsx'
 import { ErrorNotice } from '../../../parts/error-notice.tsx'
@@ -92,20 +92,26 @@ function SecretView({ webhook, onStored }: { webhook: CreatedWebhook; onStored: 
       )}
       <Box>
         <Text mb={6}>On your server:</Text>
-        <CodeBlock
-          code={[
-            "import { unwrap } from 'errand-client/webhooks'",
-            '',
-            'const event = await unwrap(body, headers, process.env.ERRAND_WEBHOOK_SECRET)',
-          ].join('\n')}
-          label="Code to verify an event"
-          what="code"
-        />
+        <UnwrapCode />
       </Box>
       <Group justify="flex-end">
         <Button onClick={onStored}>I have stored the secret</Button>
       </Group>
     </Stack>
+  )
+}
+
+export function UnwrapCode() {
+  return (
+    <CodeBlock
+      code={[
+        "import { unwrap } from 'errand-client/webhooks'",
+        '',
+        'const event = await unwrap(body, headers, process.env.ERRAND_WEBHOOK_SECRET)',
+      ].join('\n')}
+      label="Code to verify an event"
+      what="code"
+    />
   )
 }
 

@@ -3,10 +3,10 @@ import { useMutation } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import type { CreatedWebhook, Webhook } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
+import { FoldedSnippets } from '../../../parts/code/snippets.tsx'
 import { ErrorNotice } from '../../../parts/error-notice.tsx'
 import { fieldErrors } from '../../../parts/field-errors.ts'
 import { notifyDone } from '../../../parts/notify.tsx'
-import { FormSnippets } from '../form-snippets.tsx'
 import { useOwnErrors } from '../use-own-errors.ts'
 import { eventTexts, type EventType } from './webhook-words.ts'
 
@@ -129,7 +129,7 @@ export function WebhookForm({ of, onCancel, onChanged, onCreated }: WebhookFormP
           </>
         )}
         {!of && (
-          <FormSnippets
+          <FoldedSnippets
             request={{ method: 'POST', path: '/api/webhooks', body: input }}
             call={{ method: 'webhooks.create', input, result: 'created' }}
           />

@@ -6,6 +6,8 @@ import { ErrandClientError, type Webhook } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
 import { ConfirmButton } from '../../../parts/confirm-button.tsx'
+import { PageCode } from '../../../parts/code/page-code.tsx'
+import { Snippets } from '../../../parts/code/snippets.tsx'
 import { CopyText } from '../../../parts/copy-text.tsx'
 import { EmptyState } from '../../../parts/empty-state.tsx'
 import { ErrorNotice } from '../../../parts/error-notice.tsx'
@@ -17,7 +19,7 @@ import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
 import { StatusBadge } from '../../../parts/status-badge.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
-import { renewWebhooks, WebhookDialog, type WebhookRequest } from './webhook-dialog.tsx'
+import { renewWebhooks, UnwrapCode, WebhookDialog, type WebhookRequest } from './webhook-dialog.tsx'
 import { WebhookDeliveries } from './webhook-deliveries.tsx'
 import { deliveryLook, webhookLook, webhookName, whyNot } from './webhook-words.ts'
 import { goTo } from '../../../app/service-url.ts'
@@ -98,6 +100,16 @@ function WebhookView({ webhook }: { webhook: Webhook }) {
         <Actions webhook={webhook} onRotate={() => ask('rotate')} />
       </Panel>
       <WebhookDeliveries webhook={webhook} />
+      <PageCode>
+        <Snippets
+          request={{ method: 'GET', path: `/api/webhooks/${webhook.id}/deliveries` }}
+          call={{ method: 'webhooks.deliveries', input: { webhookId: webhook.id }, result: 'page' }}
+        />
+        <div>
+          <Text mb={6}>On your server, to verify and read an event:</Text>
+          <UnwrapCode />
+        </div>
+      </PageCode>
       <WebhookDialog request={request} isOpen={isOpen} onClose={() => setOpen(false)} />
     </Stack>
   )

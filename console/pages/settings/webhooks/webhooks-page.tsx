@@ -4,14 +4,14 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Webhook } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
+import { PageCode } from '../../../parts/code/page-code.tsx'
+import { Snippets } from '../../../parts/code/snippets.tsx'
 import { DataTable, type Column } from '../../../parts/data-table.tsx'
 import { EmptyState } from '../../../parts/empty-state.tsx'
 import { PageHeader } from '../../../parts/page-header.tsx'
 import { PageLink } from '../../../parts/page-link.tsx'
 import { Pager } from '../../../parts/pager.tsx'
-import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
-import { Snippets } from '../../../parts/snippets.tsx'
 import { StatusBadge } from '../../../parts/status-badge.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { useOffset } from '../../../parts/hooks/use-search-field.ts'
@@ -58,12 +58,12 @@ export function WebhooksPage() {
             </div>
           )}
         </QueryState>
-        <Panel title="Code examples" visibleFrom="sm">
+        <PageCode>
           <Snippets
             request={{ method: 'GET', path: '/api/webhooks' }}
             call={{ method: 'webhooks.list', input, result: 'page' }}
           />
-        </Panel>
+        </PageCode>
       </Stack>
       <WebhookDialog request={{ kind: 'create' }} isOpen={isOpen} onClose={() => setOpen(false)} />
     </>

@@ -1,5 +1,5 @@
 import { Box } from '@mantine/core'
-import { CopyButton } from './copy-button.tsx'
+import { CopyButton } from '../copy-button.tsx'
 import classes from './code-block.module.css'
 
 type CodeBlockProps = { code: string; label: string; what?: string; isWrapped?: boolean }
