@@ -999,6 +999,19 @@ export type System = {
     }[]
     chatPricing: ChatRates | null
   }>
+  /** Plans of the configuration; a limit of null means no limit */
+  plans: Array<{
+    name: string
+    /** Whether the plan applies to users without a plan */
+    isDefault: boolean
+    /** 0 for no limit; null for the default of the service */
+    executionsPerMinute: number | null
+    tasksAtWork: number | null
+    tasksWaiting: number | null
+    spendPerDayUsd: string | null
+    /** Null for all agents */
+    agents: string[] | null
+  }>
 }
 
 export type Task = {
@@ -1890,6 +1903,8 @@ export type Queries = {
     input: {
       /** Returns only users whose email address or external id contains this string */
       search?: string | undefined
+      /** Returns only users with this plan. For the default plan, also users without a plan */
+      plan?: string | undefined
       /** Page size */
       limit?: number | undefined
       /** Number of items to skip */

@@ -73,6 +73,11 @@ export const pageRoutes: readonly PageRoute[] = [
     Page: lazyPart(async () => (await import('../pages/admin/users/user-task-page.tsx')).UserTaskPage),
   },
   {
+    path: '/admin/plans',
+    section: 'admin',
+    Page: lazyPart(async () => (await import('../pages/admin/plans/plans-page.tsx')).PlansPage),
+  },
+  {
     path: '/admin/economics',
     section: 'admin',
     Page: lazyPart(async () => (await import('../pages/admin/economics/economics-page.tsx')).EconomicsPage),

@@ -20,6 +20,7 @@ export const sections: Record<Section, { label: string; pages: readonly { href: 
     pages: [
       { href: '/admin/overview', label: 'Overview' },
       { href: '/admin/users', label: 'Users' },
+      { href: '/admin/plans', label: 'Plans' },
       { href: '/admin/economics', label: 'Economics' },
       { href: '/admin/payments', label: 'Payments' },
       { href: '/admin/invitations', label: 'Invitations' },

@@ -49,7 +49,7 @@ export function PageHeader({ mark, title, description, actions, back }: PageHead
             </Text>
           )}
         </Box>
-        <Group gap="xs">
+        <Group gap="xs" {...(!actions && { visibleFrom: 'sm' })}>
           <Box id={codeSlotId} miw={36} mih={36} visibleFrom="sm" />
           {actions}
         </Group>

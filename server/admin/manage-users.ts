@@ -29,10 +29,16 @@ const dayMs = 86_400_000
 export type UserParts = { store: Store; clock: Clock; log: Logger }
 
 export async function listUsers(
-  { clock, store }: UserParts,
-  { caller, input: { limit, offset, search } }: Change<z.output<typeof ListUsersInput>>,
+  { clock, store, defaultPlan = null }: UserParts & { defaultPlan?: string | null },
+  { caller, input: { limit, offset, plan, search } }: Change<z.output<typeof ListUsersInput>>,
 ): Promise<z.output<typeof ListUsersOutput>> {
-  const asked = { limit, offset, ...reachOf(caller), ...(search !== undefined && { search }) }
+  const asked = {
+    limit,
+    offset,
+    ...reachOf(caller),
+    ...(search !== undefined && { search }),
+    ...(plan !== undefined && { plan, isDefaultPlan: plan === defaultPlan }),
+  }
   const { total, users } = await store.listUsers(asked)
   return { users: users.map((user) => toUser(user, clock)), total, limit, offset }
 }

@@ -77,6 +77,19 @@ export const System = z
         chatPricing: WrittenRates.nullable(),
       }),
     ),
+    plans: z
+      .array(
+        z.object({
+          name: z.string(),
+          isDefault: z.boolean().describe('Whether the plan applies to users without a plan'),
+          executionsPerMinute: count.nullable().describe('0 for no limit; null for the default of the service'),
+          tasksAtWork: count.nullable(),
+          tasksWaiting: count.nullable(),
+          spendPerDayUsd: usd.nullable(),
+          agents: z.array(z.string()).nullable().describe('Null for all agents'),
+        }),
+      )
+      .describe('Plans of the configuration; a limit of null means no limit'),
   })
   .meta({ id: 'System' })
 export type System = z.output<typeof System>

@@ -122,5 +122,12 @@ export async function readSystem({ catalogue, clock, mails, store, system }: Adm
       endpoints: endpoints.map((endpoint) => ({ id: endpoint.id, priceUsd: formatUsd(endpoint.price) })),
       chatPricing: chat && writtenRates(chat.rates),
     })),
+    plans: [...catalogue.plans.named].map(([name, { agents, spendPerDay, ...counts }]) => ({
+      name,
+      isDefault: name === catalogue.plans.defaultName,
+      ...counts,
+      spendPerDayUsd: spendPerDay === null ? null : formatUsd(spendPerDay),
+      agents: agents && [...agents],
+    })),
   }
 }

@@ -42,6 +42,12 @@ export const ListUsersInput = z.object({
     .max(254)
     .optional()
     .describe('Returns only users whose email address or external id contains this string'),
+  plan: z
+    .string()
+    .min(1)
+    .max(63)
+    .optional()
+    .describe('Returns only users with this plan. For the default plan, also users without a plan'),
   ...pageInput,
 })
 export const ListUsersOutput = z.object({ users: z.array(User), ...pageOutput })

@@ -73,7 +73,11 @@ export const usersRouter = ({
       })
       .input(ListUsersInput)
       .output(ListUsersOutput)
-      .query(withPlatform('users', ({ ctx, input }) => listUsers(people, { caller: ctx.caller, input }))),
+      .query(
+        withPlatform('users', ({ ctx, input }) =>
+          listUsers({ ...people, defaultPlan: catalogue.plans.defaultName }, { caller: ctx.caller, input }),
+        ),
+      ),
 
     get: procedure
       .meta({

@@ -135,6 +135,25 @@ test('an admin can give a user a plan and individual limits, and remove both', a
   await service.stop()
 })
 
+test('an admin sees the plans, and the users of each', async () => {
+  const service = await startService({ config })
+  const { browser, userId: adminId } = await signUpAdmin(service)
+  const { userId } = await service.createPerson()
+  await expectStatus(200, browser.request('PATCH', `/api/users/${userId}`, { body: { plan: 'paid' } }))
+  const idsOf = async (plan: string) => {
+    const { total, users } = await expectStatus(200, browser.get(`/api/users?plan=${plan}`))
+    expect(total).toBe(users.length)
+    return users.map(({ id }: { id: string }) => id)
+  }
+  expect([await idsOf('free'), await idsOf('paid'), await idsOf('gold')]).toEqual([[adminId], [userId], []])
+  const none = { tasksAtWork: null, tasksWaiting: null, spendPerDayUsd: null, agents: null }
+  expect((await expectStatus(200, browser.get('/api/system'))).plans).toEqual([
+    { name: 'free', isDefault: true, ...config.plans.free, spendPerDayUsd: '0.0300' },
+    { name: 'paid', isDefault: false, ...none, executionsPerMinute: 100 },
+  ])
+  await service.stop()
+})
+
 test.each([
   [{ plan: 'gold' }, 'plan', 'Must be one of free, paid'],
   [{ plan: '' }, 'plan', ''],

@@ -90,6 +90,24 @@ export function describePeople(contractTest: ContractTest): void {
     expect(page).toMatchObject({ users: [{ email: '100%@example.org' }], total: 4 })
   })
 
+  contractTest('lists the users of a plan, and those without a plan as users of the default plan', async (world) => {
+    const ids: string[] = []
+    for (const plan of ['free', 'pro', null, 'pro']) {
+      const userId = await world.createUser(0)
+      if (plan !== null) await world.store.changeAccountLimits({ userId, plan, changes: {} })
+      ids.push(userId)
+    }
+    const found = async (plan: string, isDefaultPlan: boolean) => {
+      const { total, users } = await world.store.listUsers({ ...everyone, plan, isDefaultPlan })
+      expect(total).toBe(users.length)
+      return users.map(({ id }) => ids.indexOf(id))
+    }
+    expect(await found('pro', false)).toEqual([1, 3])
+    expect(await found('free', false)).toEqual([0])
+    expect(await found('free', true)).toEqual([0, 2])
+    expect(await found('gone', false)).toEqual([])
+  })
+
   contractTest('suspending twice keeps the first time, and ending the suspension clears it', async (world) => {
     const userId = await world.createUser()
     const suspendedAt = world.clock.now()

@@ -1,10 +1,14 @@
+import { Group } from '@mantine/core'
 import type { Account } from '../../../client/client.ts'
 import { KeyValueList } from '../../parts/key-value-list.tsx'
+import { PageLink } from '../../parts/page-link.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { countText } from '../../parts/text/count-text.ts'
 import { sizeText } from '../../parts/text/size-text.ts'
 import { TimeText } from '../../parts/text/time-text.tsx'
 import { usdText } from '../../parts/text/usd-text.ts'
+import { agentPath } from '../agents/agent-path.ts'
+import { nameOf, useAllAgents } from '../chat/list/session-list.ts'
 
 /** Limits of the account, with their usage and reset times. Renders nothing for an account without limits. */
 export function LimitsPanel({ account: { limits } }: { account: Account }) {
@@ -38,7 +42,7 @@ export function LimitsPanel({ account: { limits } }: { account: Account }) {
               </>
             ),
           ],
-          ['Agents', agents?.join(', ')],
+          ['Agents', agents && <AgentLinks key="agents" ids={agents} />],
         ]}
       />
     </Panel>
@@ -51,6 +55,19 @@ function ResetTime({ at }: { at: string | null }) {
     <>
       , resets <TimeText at={at} isExact />
     </>
+  )
+}
+
+function AgentLinks({ ids }: { ids: readonly string[] }) {
+  const { data } = useAllAgents()
+  return (
+    <Group gap="xs">
+      {ids.map((id) => (
+        <PageLink key={id} href={agentPath(id)}>
+          {nameOf(id, data)}
+        </PageLink>
+      ))}
+    </Group>
   )
 }
 

@@ -50,22 +50,20 @@ export function OverviewPage() {
           </>
         )}
         <PageCode>
-          <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
-            <Stack gap="xs" miw={0}>
-              <Title order={3}>Balance and rate limit</Title>
-              <Snippets
-                request={{ method: 'GET', path: '/api/account' }}
-                call={{ method: 'account.get', result: 'account' }}
-              />
-            </Stack>
-            <Stack gap="xs" miw={0}>
-              <Title order={3}>Spend per day</Title>
-              <Snippets
-                request={{ method: 'GET', path: `/api/usage?days=${days}` }}
-                call={{ method: 'account.usage', input: { days }, result: 'usage' }}
-              />
-            </Stack>
-          </SimpleGrid>
+          <Stack gap="xs" miw={0}>
+            <Title order={3}>Balance and rate limit</Title>
+            <Snippets
+              request={{ method: 'GET', path: '/api/account' }}
+              call={{ method: 'account.get', result: 'account' }}
+            />
+          </Stack>
+          <Stack gap="xs" miw={0}>
+            <Title order={3}>Spend per day</Title>
+            <Snippets
+              request={{ method: 'GET', path: `/api/usage?days=${days}` }}
+              call={{ method: 'account.usage', input: { days }, result: 'usage' }}
+            />
+          </Stack>
         </PageCode>
       </Stack>
     </>

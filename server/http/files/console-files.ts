@@ -44,6 +44,7 @@ export const pagePaths: readonly string[] = [
     'users',
     'users/{}',
     'users/{}/tasks/{}',
+    'plans',
     'economics',
     'payments',
     'invitations',

@@ -62,7 +62,8 @@ export type CreateUser = {
 
 export type CreateUserResult = { outcome: 'created'; userId: string } | { outcome: 'refused'; reason: 'email-taken' }
 
-export type ListUsers = Page & { search?: string; withoutAdmins?: boolean }
+/** `isDefaultPlan` also returns the users without a plan. */
+export type ListUsers = Page & { search?: string; plan?: string; isDefaultPlan?: boolean; withoutAdmins?: boolean }
 /**
  * `writtenOff` is the total chat cost that was not charged because it exceeded the balance, caps or spending limits.
  */

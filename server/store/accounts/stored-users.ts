@@ -24,9 +24,10 @@ const writtenOff = (least: string) => `${least}(${Number.MAX_SAFE_INTEGER}, coal
   SELECT count FROM counters
   WHERE counters.user_id = users.id AND kind = 'written-off' AND part = '' AND status = ''), 0)) AS "writtenOff"`
 const joined = 'FROM users JOIN accounts ON accounts.user_id = users.id'
-const found = ({ position, seq }: Dialect) => `users.${seq} > :after AND users.${seq} <= :until
+const found = ({ position, seq }: Dialect, plan: string) => `users.${seq} > :after AND users.${seq} <= :until
   AND (:withAdmins = 1 OR is_admin = 0)
-  AND (:part = '' OR ${position}(email, :part) > 0 OR coalesce(${position}(external_id, :search), 0) > 0)`
+  AND (:part = '' OR ${position}(email, :part) > 0 OR coalesce(${position}(external_id, :search), 0) > 0)
+  AND (:plan = '' OR ${plan} = :plan OR (:isDefaultPlan = 1 AND ${plan} IS NULL))`
 
 const insert = statement('user_insert', insertInto('users', 'id email passwordHash isAdmin createdAt externalId'))
 const insertAccount = statement(
@@ -46,11 +47,13 @@ const byId = statement<AccountRow & WithHash>(
 const list = statement<AccountRow>(
   'user_list',
   (dialect) => `SELECT ${user}, ${account}, ${writtenOff(dialect.least)} ${joined}
-    WHERE ${found(dialect)} ORDER BY users.${dialect.seq} LIMIT :limit OFFSET :offset`,
+    WHERE ${found(dialect, 'plan')} ORDER BY users.${dialect.seq} LIMIT :limit OFFSET :offset`,
 )
 const count = statement<{ total: number }>(
   'user_count',
-  (dialect) => `SELECT count(*) AS total FROM users WHERE ${found(dialect)}`,
+  // Without a join, so that only a search by plan reads the accounts.
+  (dialect) => `SELECT count(*) AS total FROM users
+    WHERE ${found(dialect, '(SELECT plan FROM accounts WHERE accounts.user_id = users.id)')}`,
 )
 export const newest = statement<{ seq: number | null }>(
   'user_newest',
@@ -111,9 +114,15 @@ export function* getUser(on: Reads, userId: string): Op<(UserAccount & WithHash)
  */
 export function* listUsers(
   on: Reads,
-  { limit, offset, search = '', withoutAdmins = false }: ListUsers,
+  { limit, offset, search = '', plan = '', isDefaultPlan = false, withoutAdmins = false }: ListUsers,
 ): Op<{ users: UserAccount[]; total: number }> {
-  const asked = { part: search.toLowerCase(), search, withAdmins: withoutAdmins ? 0 : 1 }
+  const asked = {
+    part: search.toLowerCase(),
+    search,
+    plan,
+    isDefaultPlan: isDefaultPlan ? 1 : 0,
+    withAdmins: withoutAdmins ? 0 : 1,
+  }
   const last = (yield* on.get(newest))!.seq ?? 0
   const users: UserAccount[] = []
   let total = 0

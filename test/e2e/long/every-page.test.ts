@@ -125,6 +125,7 @@ async function fill(opened: OpenConsole): Promise<{ paths: string[]; end: () => 
     `/admin/users/${other.userId}`,
     `/admin/users/${other.userId}/tasks/${failed.id}`,
     `/admin/users/${other.userId}/tasks/${seen.id}`,
+    '/admin/plans',
     '/admin/economics',
     '/admin/audit',
     '/admin/payments',

@@ -3,7 +3,10 @@ import quickstart from '../../../examples/quickstart/errand.config.ts'
 import { grace, logInGrace } from '../admin-second-person.ts'
 import { testConsole } from '../open-console.ts'
 
-const plans = { free: { tasksWaiting: 5, spendPerDayUsd: '1.0000' }, paid: { executionsPerMinute: 100 } }
+const plans = {
+  free: { tasksWaiting: 5, spendPerDayUsd: '1.0000', agents: ['text'] },
+  paid: { executionsPerMinute: 100 },
+}
 const config = { ...quickstart, plans, defaultPlan: 'free' }
 
 testConsole('a key can be created with limits, shows its spending, and its limits can be changed', async (opened) => {
@@ -53,9 +56,8 @@ testConsole('a key can be created with limits, shows its spending, and its limit
 })
 
 testConsole(
-  'an admin sets a plan and limits, and the user sees them with their usage',
+  'an admin sees the plans with their users, sets a plan and limits, and the user sees them with their usage',
   async (opened) => {
-    opened.allow(/400 \(Bad Request\).*users\.update/)
     const { key, page: theirs, userId } = await logInGrace(opened)
     await opened.service.createTask(key, 'text.summarize', { text: 'One sentence. Another one.' })
     await opened.open('/billing', theirs)
@@ -65,12 +67,25 @@ testConsole(
     await opened.service.createTask(key, 'text.summarize', { text: 'x'.repeat(300 * 1024 - 11) })
     await theirs.reload()
     await theirs.getByText('300 KB of 2.0 MB, resets').waitFor()
-    const page = await opened.open(`/admin/users/${userId}`)
+    await theirs.getByRole('link', { name: 'Text tools' }).waitFor()
+    await opened.check('billing-limits', theirs)
+    const page = await opened.open('/admin/plans')
+    const free = page.getByRole('row', { name: /^free Default/ })
+    await free.getByText('Text tools').waitFor()
+    await page.getByRole('row', { name: /^paid/ }).getByRole('link', { name: 'Users of paid: 0' }).waitFor()
+    await opened.check('admin-plans')
+    await free.getByRole('link', { name: 'Users of free: 2' }).click()
+    await page.waitForURL('**/admin/users?plan=free')
+    await page.getByRole('row', { name: new RegExp(grace.email) }).waitFor()
+    await opened.check('admin-users-of-plan')
+    await page.getByLabel('Plan', { exact: true }).selectOption('paid')
+    await page.getByText('No users with the plan paid').waitFor()
+    await opened.open(`/admin/users/${userId}`)
     await page.getByRole('heading', { level: 1, name: grace.email }).waitFor()
-    await page.getByLabel('Plan', { exact: true }).fill('gold')
-    await page.getByRole('button', { name: 'Save limits' }).click()
-    await page.getByText('Must be one of free, paid').waitFor()
-    await page.getByLabel('Plan', { exact: true }).fill('paid')
+    await page.getByLabel('Plan', { exact: true }).selectOption('paid')
+    await page.getByRole('textbox', { name: 'Allowed agents' }).click()
+    await page.getByRole('option', { name: 'Data tools' }).click()
+    await page.keyboard.press('Escape')
     await page.getByLabel('Spending limit per day in USD').fill('2.5')
     await page.getByRole('button', { name: 'Save limits' }).click()
     await page.getByText('Saved the limits of').first().waitFor()
@@ -78,6 +93,7 @@ testConsole(
     await theirs.reload()
     await theirs.getByText('paid', { exact: true }).waitFor()
     await theirs.getByText('of $2.50').waitFor()
+    await theirs.getByRole('link', { name: 'Data tools' }).waitFor()
   },
   { isAdmin: true, config, limits: { payloadBytesPerDay: 2 * 1024 * 1024 } },
 )

@@ -1,4 +1,4 @@
-import { Button, Group, Stack, Text, TextInput } from '@mantine/core'
+import { Button, Group, MultiSelect, Stack, Text, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import type { User } from '../../../../client/client.ts'
@@ -8,6 +8,8 @@ import { ErrorNotice } from '../../../parts/error-notice.tsx'
 import { fieldErrors } from '../../../parts/field-errors.ts'
 import { notifyDone } from '../../../parts/notify.tsx'
 import { Panel } from '../../../parts/panel.tsx'
+import { PlanSelect } from '../plans/plan-select.tsx'
+import { useSystem } from '../system/use-system.ts'
 import { keepUser } from './keep-user.ts'
 
 const counts = [
@@ -16,7 +18,8 @@ const counts = [
   ['tasksWaiting', 'Queued tasks'],
 ] as const
 
-type Draft = Record<'plan' | 'spendPerDayUsd' | 'agents' | (typeof counts)[number][0], string>
+type TextField = 'spendPerDayUsd' | (typeof counts)[number][0]
+type Draft = Record<'plan' | TextField, string> & { agents: string[] }
 
 export function UserLimits({ user }: { user: User }) {
   const [draft, setDraft] = useState(() => draftOf(user))
@@ -33,15 +36,16 @@ export function UserLimits({ user }: { user: User }) {
     'plan',
     ...Object.keys(input.limits).map((name) => `limits.${name}`),
   ])
-  const fieldOf = (name: keyof Draft, label: string, description?: string) => (
+  const agents = useSystem().data?.agents ?? []
+  const removed = draft.agents.filter((id) => !agents.some((agent) => agent.id === id))
+  const fieldOf = (name: TextField, label: string) => (
     <TextInput
       key={name}
       label={label}
-      description={description}
       autoComplete="off"
       value={draft[name]}
       onChange={(event) => setDraft({ ...draft, [name]: event.currentTarget.value })}
-      error={fields[name === 'plan' ? name : `limits.${name}`]}
+      error={fields[`limits.${name}`]}
     />
   )
   const submit = (event: FormEvent) => {
@@ -55,10 +59,29 @@ export function UserLimits({ user }: { user: User }) {
         <Stack gap="md">
           <Text>Leave a field empty to use the plan's limit. Changes take effect immediately.</Text>
           {rest && <ErrorNotice title="Could not save the limits" error={update.error} />}
-          {fieldOf('plan', 'Plan', 'Plan name from the configuration. Leave empty for the default plan.')}
+          <PlanSelect
+            label="Plan"
+            none={(plan) => (plan === undefined ? 'None' : `Default plan (${plan})`)}
+            value={draft.plan}
+            onChange={(plan) => setDraft({ ...draft, plan })}
+            error={fields['plan']}
+          />
           {counts.map(([name, label]) => fieldOf(name, label))}
           {fieldOf('spendPerDayUsd', 'Spending limit per day in USD')}
-          {fieldOf('agents', 'Allowed agents', 'Comma-separated agent IDs.')}
+          <MultiSelect
+            label="Allowed agents"
+            data={[
+              ...agents.map(({ id, name }) => ({ value: id, label: name })),
+              ...removed.map((id) => ({ value: id, label: id })),
+            ]}
+            placeholder={draft.agents.length === 0 ? 'Agents of the plan' : ''}
+            searchable
+            clearable
+            clearButtonProps={{ 'aria-label': 'Agents of the plan' }}
+            value={draft.agents}
+            onChange={(next) => setDraft({ ...draft, agents: next })}
+            error={fields['limits.agents']}
+          />
           <Group justify="flex-end">
             <Button type="submit" loading={update.isPending}>
               Save limits
@@ -83,24 +106,20 @@ function draftOf({ limits, plan }: User): Draft {
     tasksAtWork: String(tasksAtWork),
     tasksWaiting: String(tasksWaiting),
     spendPerDayUsd,
-    agents: agents?.join(', ') ?? '',
+    agents: agents ?? [],
   }
 }
 
 function inputOf({ agents, plan, spendPerDayUsd, ...numbers }: Draft) {
-  const ids = agents
-    .split(',')
-    .map((id) => id.trim())
-    .filter((id) => id !== '')
   const count = (text: string) => (text.trim() === '' ? null : Number(text))
   return {
-    plan: plan.trim() === '' ? null : plan.trim(),
+    plan: plan === '' ? null : plan,
     limits: {
       executionsPerMinute: count(numbers.executionsPerMinute),
       tasksAtWork: count(numbers.tasksAtWork),
       tasksWaiting: count(numbers.tasksWaiting),
       spendPerDayUsd: spendPerDayUsd.trim() === '' ? null : spendPerDayUsd.trim(),
-      agents: ids.length === 0 ? null : ids,
+      agents: agents.length === 0 ? null : agents,
     },
   }
 }

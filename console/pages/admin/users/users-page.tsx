@@ -22,17 +22,21 @@ import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
 import { SearchBox } from '../../../parts/search-box.tsx'
 import { inviteHref } from '../invitations/invite-href.ts'
 import { PastEnd } from '../past-end.tsx'
+import { PlanSelect } from '../plans/plan-select.tsx'
+import { useSystem } from '../system/use-system.ts'
 import { OwnerOf } from './owner-of.tsx'
 import { UserStates } from './user-states.tsx'
 
 const limit = 50
 
 export function UsersPage() {
-  const [search, setSearch] = useSearchField('search')
+  const [search] = useSearchField('search')
+  const [plan, setPlan] = useSearchField('plan')
   const [offset, setOffset] = useOffset()
+  const hasPlans = (useSystem().data?.plans.length ?? 0) > 0
   const ownId = useAccount().data?.userId
   const isId = isFindable(search, { isAdmin: true, userId: ownId ?? '' })
-  const input = { ...(search !== '' && { search }), limit, ...(offset > 0 && { offset }) }
+  const input = { ...(search !== '' && { search }), ...(plan !== '' && { plan }), limit, ...(offset > 0 && { offset }) }
   const users = useQuery({
     queryKey: ['users', input],
     queryFn: ({ signal }) => client.users.list(input, { signal }),
@@ -42,10 +46,10 @@ export function UsersPage() {
   if (isForAdminsOnly(users.error)) return <AdminsOnlyPage />
   const nobody = (
     <EmptyState
-      title={`No email address contains “${search}”`}
+      title={search === '' ? `No users with the plan ${plan}` : `No email address contains “${search}”`}
       action={
         <Group gap="xs" justify="center">
-          <Button variant="default" onClick={() => setSearch('')}>
+          <Button variant="default" component={RouterLink} href="/admin/users">
             Show all users
           </Button>
           <Button component={RouterLink} href={inviteHref}>
@@ -54,7 +58,7 @@ export function UsersPage() {
         </Group>
       }
     >
-      Search for another part of the address, or invite the user.
+      {search === '' ? 'Choose another plan.' : 'Search for another part of the address, or invite the user.'}
     </EmptyState>
   )
   return (
@@ -70,9 +74,10 @@ export function UsersPage() {
       />
       <Stack gap="lg">
         <Box>
-          <Box mb="sm">
+          <Group mb="sm" gap="sm">
             <SearchBox label="Search by email or ID" />
-          </Box>
+            {hasPlans && <PlanSelect aria-label="Plan" none={() => 'All plans'} value={plan} onChange={setPlan} />}
+          </Group>
           {isId ? (
             <OwnerOf id={search} />
           ) : (
@@ -85,7 +90,12 @@ export function UsersPage() {
                   {rows.length === 0 ? (
                     <PastEnd what="users" onFirst={() => setOffset(0)} />
                   ) : (
-                    <DataTable caption="Users" columns={columnsOf(ownId)} rows={rows} rowKey={({ id }) => id} />
+                    <DataTable
+                      caption="Users"
+                      columns={columnsOf(ownId).filter(({ id }) => hasPlans || id !== 'plan')}
+                      rows={rows}
+                      rowKey={({ id }) => id}
+                    />
                   )}
                   <Pager what="users" total={total} limit={limit} offset={offset} onChange={setOffset} />
                 </div>
@@ -137,6 +147,7 @@ function columnsOf(ownId: string | undefined): Column<User>[] {
       phone: 'line',
       cell: (user) => <UserStates user={user} isOwn={user.id === ownId} />,
     },
+    { id: 'plan', phone: 'hidden', label: 'Plan', cell: ({ plan }) => plan ?? 'Default' },
     {
       id: 'balance',
       label: 'Balance',
