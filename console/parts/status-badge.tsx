@@ -9,6 +9,7 @@ import {
   QuestionMarkCircledIcon,
   UpdateIcon,
 } from '@radix-ui/react-icons'
+import type { ComponentType } from 'react'
 
 const looks = {
   pending: { color: 'gray', Icon: ClockIcon, label: 'Queued' },
@@ -33,7 +34,13 @@ const looks = {
 export type BadgeStatus = keyof typeof looks
 
 export function StatusBadge({ status, label }: { status: BadgeStatus; label?: string }) {
-  const { color, Icon, label: usual } = looks[status]
+  const look = looks[status]
+  return <IconBadge {...look} label={label ?? look.label} />
+}
+
+type IconBadgeProps = { color: string; Icon: ComponentType<{ 'aria-hidden': true }>; label: string }
+
+export function IconBadge({ color, Icon, label }: IconBadgeProps) {
   return (
     <Badge
       color={color}
@@ -45,7 +52,7 @@ export function StatusBadge({ status, label }: { status: BadgeStatus; label?: st
       miw="max-content"
       leftSection={<Icon aria-hidden />}
     >
-      {label ?? usual}
+      {label}
     </Badge>
   )
 }

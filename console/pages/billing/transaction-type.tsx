@@ -1,4 +1,3 @@
-import { Badge } from '@mantine/core'
 import {
   ChatBubbleIcon,
   LightningBoltIcon,
@@ -7,6 +6,7 @@ import {
   ResetIcon,
 } from '@radix-ui/react-icons'
 import type { Transaction } from '../../../client/client.ts'
+import { IconBadge } from '../../parts/status-badge.tsx'
 
 export type TransactionType = Transaction['type']
 
@@ -24,19 +24,5 @@ export function isTransactionType(text: string): text is TransactionType {
 }
 
 export function TypeBadge({ type }: { type: TransactionType }) {
-  const { color, Icon, label } = transactionTypes[type]
-  return (
-    <Badge
-      color={color}
-      variant="light"
-      tt="none"
-      fw={500}
-      size="lg"
-      fz="sm"
-      miw="max-content"
-      leftSection={<Icon aria-hidden />}
-    >
-      {label}
-    </Badge>
-  )
+  return <IconBadge {...transactionTypes[type]} />
 }

@@ -1,9 +1,10 @@
-import { Alert, Button, Stack, TextInput } from '@mantine/core'
+import { Alert, Button, Stack } from '@mantine/core'
 import { useEffect, useRef, useState, type FormEvent } from 'react'
 import { waitText } from '../../parts/text/error-text.ts'
 import { fieldErrors } from '../../parts/field-errors.ts'
 import { PasswordField } from '../../parts/password-field.tsx'
 import { useWait } from '../../parts/hooks/use-wait.ts'
+import { EmailField } from './email-field.tsx'
 
 export type Credentials = { email: string; password: string }
 type CredentialsFormProps = {
@@ -59,20 +60,7 @@ export function CredentialsForm(props: CredentialsFormProps) {
             {rest}
           </Alert>
         )}
-        <TextInput
-          label="Email"
-          name="email"
-          type="email"
-          autoComplete="username"
-          autoCapitalize="none"
-          spellCheck={false}
-          required
-          withAsterisk={false}
-          readOnly={fixedEmail !== undefined}
-          value={email}
-          onChange={(event) => setEmail(event.currentTarget.value)}
-          error={errorOf('email')}
-        />
+        <EmailField readOnly={fixedEmail !== undefined} value={email} onChange={setEmail} error={errorOf('email')} />
         <PasswordField
           label="Password"
           description={passwordHint}

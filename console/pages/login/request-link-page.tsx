@@ -1,8 +1,9 @@
-import { Alert, Button, Stack, Text, TextInput } from '@mantine/core'
+import { Alert, Button, Stack, Text } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useEffect, useRef, useState, type FormEvent } from 'react'
 import { fieldErrors } from '../../parts/field-errors.ts'
 import { PageLink } from '../../parts/page-link.tsx'
+import { EmailField } from './email-field.tsx'
 import { LoginFrame } from './login-frame.tsx'
 
 type RequestLinkPageProps = {
@@ -51,21 +52,7 @@ export function RequestLinkPage({ lead, send, sent, title }: RequestLinkPageProp
               {rest}
             </Alert>
           )}
-          <TextInput
-            ref={field}
-            label="Email"
-            name="email"
-            type="email"
-            autoComplete="username"
-            autoCapitalize="none"
-            spellCheck={false}
-            required
-            withAsterisk={false}
-            maxLength={254}
-            value={email}
-            onChange={(event) => setEmail(event.currentTarget.value)}
-            error={error}
-          />
+          <EmailField ref={field} value={email} onChange={setEmail} error={error} />
           <Button type="submit" fullWidth loading={request.isPending}>
             Send link
           </Button>

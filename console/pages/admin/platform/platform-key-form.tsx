@@ -107,7 +107,7 @@ export function PlatformKeyForm({ error, isPending, onCancel, onSubmit }: Platfo
         {hasCredit && (
           <TextInput
             label="Credit limit per day in USD"
-            description="Maximum credit that the key can grant, and maximum credit that it can take back, per UTC day. Leave empty for no limit."
+            description="Maximum credit that the key can grant per UTC day, and maximum it can take back. Leave empty for no limit."
             inputMode="decimal"
             autoComplete="off"
             leftSection="$"

@@ -55,8 +55,8 @@ export function SystemDetails({ system }: { system: System }) {
             ]}
           />
           <Text size="sm" c="dimmed" mt="sm">
-            Time that work waits for the main thread, over the last five minutes. The first minute after a start is not
-            included.
+            How long work waited for the main thread in the last five minutes, not counting the first minute after a
+            start.
           </Text>
         </Panel>
         <Panel title="Memory and disk">

@@ -64,7 +64,7 @@ function threadProblems({ agentThreads }: System): Problem[] {
         running === 0
           ? 'The thread is replaced automatically within seconds. If this happens again, check the service log.'
           : `An agent blocks the other runs of this thread (${running} in total). The thread is ` +
-            'replaced when one of them times out. Find the agent in the running tasks and make it yield.',
+            'replaced when one of them times out. Find the agent in the running tasks and make it yield to the event loop.',
     }))
 }
 

@@ -65,7 +65,7 @@ export function UserAccess({ user, isOwn }: { user: User; isOwn: boolean }) {
         {isSuspended ? 'Suspended: logins and API keys do not work.' : 'Not suspended: logins and API keys work.'}
       </Action>
       <Action title="Erasure" button={<EraseButton {...{ user, isOwn }} onConfirm={erase} />} state="erasure">
-        Deletes the contents and credentials of the account. The ledger stays.
+        Deletes the contents and credentials of the account. Its transactions are kept.
       </Action>
     </Panel>
   )

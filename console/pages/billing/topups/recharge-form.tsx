@@ -14,7 +14,7 @@ import { useOwnErrors } from '../../settings/use-own-errors.ts'
 import type { Payments } from './topup-form.tsx'
 
 const amounts = [
-  { name: 'belowUsd', label: 'When balance falls below', placeholder: '5.00' },
+  { name: 'belowUsd', label: 'When the balance falls below', placeholder: '5.00' },
   { name: 'toUsd', label: 'Top up to', placeholder: '25.00' },
   { name: 'monthlyMaxUsd', label: 'Monthly maximum', placeholder: '100.00' },
 ] as const
@@ -48,7 +48,7 @@ export function NotifyForm({ account }: { account: Account }) {
         {rest && <ErrorNotice title="Could not save the threshold" error={save.error} />}
         <Group align="flex-end" gap="sm">
           <TextInput
-            label="Notify me when balance falls below"
+            label="Notify me when my balance falls below"
             description="Shows a banner and sends the webhook event balance.low. Leave empty to turn off."
             inputMode="decimal"
             autoComplete="off"
