@@ -5,14 +5,15 @@ import { callNameCharsMax, CallIds, toArguments } from '../run/call-ids.ts'
 import { PartQueue } from '../run/part-queue.ts'
 
 /**
- * Any value of an agent framework. Adapters do not import the frameworks' types, so that none of them is a dependency.
+ * A value of any type from an agent framework. Adapters do not import the frameworks' types, so that no framework
+ * becomes a dependency.
  */
 // oxlint-disable-next-line typescript/no-explicit-any
 export type Foreign = any
 
 /**
- * The reply being generated in the current async context. Metered models read it because one model object serves many
- * replies.
+ * The reply that the current async context generates. One model object serves many replies, so metered models look up
+ * the current reply here.
  */
 export const currentRun = new AsyncLocalStorage<ChatRun>()
 

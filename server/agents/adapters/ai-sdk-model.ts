@@ -32,7 +32,10 @@ export function meteredModel<Model extends SdkModel>(model: Model, run: Pick<Cha
     const stop = abortSignal ? AbortSignal.any([abortSignal, signal]) : signal
     return { call, sent: { ...options, maxOutputTokens: call.outputTokensMax, abortSignal: stop } }
   }
-  /** Does not fail a call that the user stopped, so that the user still pays for the text generated so far. */
+  /**
+   * Ends the call without a charge and rethrows the error. If the user stopped the call, leaves it open, so that the
+   * user still pays for the text generated so far.
+   */
   const fail = (call: ModelCall, error: unknown): never => {
     if (!signal.aborted) call.fail()
     throw error

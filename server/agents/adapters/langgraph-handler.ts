@@ -24,7 +24,7 @@ export function meteringHandler({ modelCall, signal }: Pick<ChatRun, 'modelCall'
     calls.set(runId, { call: await modelCall({ prompt, tools: sent.tools, outputTokensMax }), bytes: 0 })
   }
   return {
-    /** Whether a model call was aborted for exceeding its reserved output, which makes the graph fail. */
+    /** Whether a model call was aborted because it exceeded its reserved output. The abort makes the graph fail. */
     wasCut: false,
     name: 'errand',
     awaitHandlers: true,
@@ -66,7 +66,8 @@ export function meteringHandler({ modelCall, signal }: Pick<ChatRun, 'modelCall'
       await call?.end(usageOf(message, llmOutput))
     },
     handleLLMError: (_: unknown, runId: string) => {
-      // Don't fail a call that the user stopped, so that the user still pays for the text generated so far.
+      // If the user stopped the call, do not mark it as failed, so that the user still pays for the text generated so
+      // far.
       if (!signal.aborted) calls.get(runId)?.call.fail()
       calls.delete(runId)
     },

@@ -46,8 +46,8 @@ function messagesOf({ history, message }: ChatRun): unknown {
 }
 
 /**
- * Excludes types instead of checking for `ai`, because the first chunk of a model's message may have the type
- * `generic`.
+ * Types of messages that a model did not write. Checking for the type `ai` instead would miss the first chunk of a
+ * model's message, which may have the type `generic`.
  */
 const otherTypes = new Set(['human', 'system', 'tool', 'function', 'remove', ''])
 

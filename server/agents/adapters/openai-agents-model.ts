@@ -68,7 +68,10 @@ async function open(request: Foreign): Promise<{ call: ModelCall | undefined; se
   return { call, sent: { ...request, modelSettings: settings, signal: stop } }
 }
 
-/** Does not fail a call that the user stopped, so that the user still pays for the text generated so far. */
+/**
+ * Ends the call without a charge and rethrows the error. If the user stopped the call, leaves it open, so that the user
+ * still pays for the text generated so far.
+ */
 function fail(call: ModelCall | undefined, error: unknown): never {
   if (!currentRun.getStore()?.signal.aborted) call?.fail()
   throw error

@@ -9,7 +9,7 @@ export type OpenAIRunner = {
   run(agent: Foreign, input: Foreign, options: Foreign): Promise<Foreign>
 }
 
-/** Creates the `reply` of a chat from an OpenAI Agents SDK agent. The runner's configuration applies. */
+/** Creates the `reply` of a chat from an OpenAI Agents SDK agent, which runs with the runner's configuration. */
 export function openaiAgentsReply(agent: OpenAIAgent, runner: OpenAIRunner): (run: ChatRun) => AsyncIterable<ChatPart> {
   const metering = meteredRunner(runner)
   return adaptedReply(async (run) => {

@@ -195,7 +195,7 @@ const httpAgent = z.strictObject({
 const agentSchema = z.discriminatedUnion('kind', [codeAgent, modelAgent, openaiAgent, httpAgent])
 export type ParsedAgent = Exclude<z.output<typeof agentSchema>, { kind: 'openai' }>
 
-/** Only portable names, because a shell that starts the MCP server may drop variables with other names. */
+/** Allows only portable names, because a shell that starts the MCP server may drop variables with other names. */
 const variableName = textThat((text) => /^[A-Z_][A-Z0-9_]*$/i.test(text), 'the name of an environment variable')
 
 const stdioServer = z.strictObject({

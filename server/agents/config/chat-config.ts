@@ -61,7 +61,10 @@ export type ModelCallUsage = {
 export type ModelCall = {
   /** Output limit to send to the model. Lower than requested if the balance or a cap covers less. */
   readonly outputTokensMax: number
-  /** Counts output as it arrives. Used if the reply is stopped before the provider reports the usage. */
+  /**
+   * Counts output as it arrives. The service charges this count if the reply is stopped before the provider reports the
+   * usage.
+   */
   readonly wrote: (text: string, kind?: 'text' | 'reasoning') => void
   /**
    * Counts the arguments of a tool call, given as JSON, and reserves its price. Resolves when the tool may start.
@@ -148,7 +151,7 @@ export type ChatConfig = {
   readonly pricing: ChatPricing
   /** Price that the model's provider charges for the same usage. Users never see it. */
   readonly cost?: ChatCost
-  /** Maximum tokens of message and history passed to a reply; 128,000 by default. */
+  /** Maximum tokens in the message and history given to the agent for a reply; 128,000 by default. */
   readonly contextTokens?: number
   /** The largest `maxTokens` that a client may request; 4,096 by default. */
   readonly maxOutputTokens?: number

@@ -41,8 +41,8 @@ export type TaskRun<Params = Record<string, unknown>> = {
   readonly progress: (progress: TaskProgress) => void
   /**
    * Charges `count` events (default 1) at their price in the endpoint's `pricing`. Returns how many of them fit into
-   * the task's maximum price and were charged. Do the work for that number only. Throws if the event has no price or
-   * the run has ended.
+   * the task's maximum price and were charged. Do the work for only that many events. Throws if the event has no price
+   * or the run has ended.
    */
   readonly charge: (event: string, count?: number) => number
   /**
@@ -86,7 +86,7 @@ type EndpointFields<Schema extends ParamsSchema, Output extends ParamsSchema | u
    * canceled task is refunded in full.
    */
   readonly cancel?: 'always' | 'pending'
-  /** How often to retry a run that the service interrupted; 0 by default. Failed runs are never retried. */
+  /** How many times to retry a run that the service interrupted; 0 by default. Failed runs are never retried. */
   readonly retries?: number
   /**
    * Maximum tokens that users' connectors may add to all prompts of a run; 100,000 by default. Each byte counts as one
@@ -115,7 +115,7 @@ type AgentBase = {
 
 /** An agent whose endpoints and chat are functions in the configuration file. */
 export type CodeAgentConfig = AgentBase & {
-  /** Runs functions of this file. */
+  /** Runs functions defined in this configuration file. */
   readonly kind: 'code'
   /**
    * Maximum tokens that users' connectors may add to all prompts of a reply; 500,000 by default. Each byte counts as
@@ -174,9 +174,9 @@ export type ModelTool = {
 export type ModelFallback = {
   /** Any language model object of the AI SDK. */
   readonly model: ModelObject
-  /** Prices of chats and token-priced tasks that this model answers; those of the agent or endpoint by default. */
+  /** Prices of chats and token-priced tasks that this model answers; the agent's or endpoint's `pricing` by default. */
   readonly pricing?: ChatPricing
-  /** Price that this model's provider charges; that of the agent by default. */
+  /** Price that this model's provider charges; the agent's `cost` by default. */
   readonly cost?: ChatCost
 }
 
@@ -211,9 +211,14 @@ export type ModelAgentConfig = AgentBase & {
   readonly connectorTokensMax?: number
   /** Maximum model calls per reply or task; 8 by default. The model receives tool results between two calls. */
   readonly maxSteps?: number
-  /** Maximum output tokens of one model call, and the largest `maxTokens` of a turn; 4,096 by default. */
+  /**
+   * Maximum output tokens of one model call, and the largest `maxTokens` that a client may request; 4,096 by default.
+   */
   readonly maxOutputTokens?: number
-  /** Maximum tokens of message and history passed to a reply, and of an endpoint's prompt; 128,000 by default. */
+  /**
+   * Maximum tokens in the message and history sent to the model for a reply, or in an endpoint's prompt; 128,000 by
+   * default.
+   */
   readonly contextTokens?: number
   /** Whether reasoning is streamed; false by default. */
   readonly reasoning?: boolean
@@ -284,19 +289,19 @@ export type AgentConfig = CodeAgentConfig | ModelAgentConfig | OpenAIAgentConfig
 export type ErrandConfig = {
   /** Agents that users may run. */
   readonly agents: readonly AgentConfig[]
-  /** Services that users may connect. */
+  /** MCP servers that users may connect to. */
   readonly connectors?: service.ConnectorsConfig
   /** Hosts with private IP addresses that webhooks may reach. */
   readonly webhooks?: service.WebhooksConfig
   /** Single sign-on to the console, in addition to email and password. */
   readonly login?: service.LoginConfig
-  /** Limits of the service, by name. */
+  /** Service-wide limits, by name. */
   readonly limits?: service.LimitsConfig
   /** Days after which the contents of tasks and sessions are deleted. */
   readonly retention?: service.RetentionConfig
   /** Plans for users, by name. */
   readonly plans?: { readonly [name: string]: service.PlanConfig }
-  /** Plan of users without a plan, or with a plan that is not in `plans`. */
+  /** Plan for users who have none, or whose plan is not in `plans`. */
   readonly defaultPlan?: string
 }
 

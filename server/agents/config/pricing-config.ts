@@ -53,12 +53,12 @@ export type ChatCost =
   | (ListedPricing & Omit<PricingFields, 'longContext'>)
 
 export type ListedPricing = {
-  /** Rates of exactly this model in a price list. Use `fromPriceList`. */
+  /** Rates that a price list contains for exactly this model. Set them with `fromPriceList`. */
   readonly priceList: { readonly model: string; readonly file: string }
 }
 
 export type MarkupPricing = {
-  /** The agent's `cost` times `markup`. Use `costPlus`. */
+  /** The agent's `cost` times `markup`. Set it with `costPlus`. */
   readonly costPlus: { readonly markup: string }
   /** USD per tool call; the cost of a tool call times `markup` by default. */
   readonly toolCallUsd?: string

@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 // A project is a configuration file and the modules that it imports, except packages. Only the main thread reads them
-// from disk. Agent threads get its copies, so all threads run the same code even if files have changed since.
+// from disk. Agent threads get copies from it, so all threads run the same code even if files have changed since.
 
 /** The files of a project with their sources. The configuration file comes first. */
 export type ProjectModules = Map<string, { format: string | null | undefined; source: Buffer }>
@@ -13,7 +13,7 @@ export const projectFiles = new Set<string>()
 
 const loadParam = 'errand-load'
 const loaded = new Map<string, ProjectModules>()
-/** Modules read by loads in progress, by the value of the `loadParam` URL parameter. */
+/** Modules that each load in progress has read so far, keyed by the load's `loadParam` URL parameter. */
 const reading = new Map<string | null, ProjectModules>()
 const { cache: commonJsModules } = createRequire(import.meta.url)
 let given: ProjectModules | undefined

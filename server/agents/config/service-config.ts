@@ -2,7 +2,7 @@ import type { LimitName } from '../../kernel/settings.ts'
 
 // All configuration fields except `agents`. docs/reference/settings.md is generated from these comments.
 
-/** Limits of the service. docs/reference/settings.md documents each limit and its default. */
+/** Service-wide limits. docs/reference/settings.md documents each limit and its default. */
 export type LimitsConfig = { readonly [Name in LimitName]?: number }
 
 /** An MCP server that the operator offers to users. The service starts a process for each use, without a shell. */
@@ -15,7 +15,7 @@ export type StdioServerConfig = {
   readonly command: string
   /** Command-line arguments. */
   readonly args?: readonly string[]
-  /** All environment variables of the server except PATH. */
+  /** Environment variables for the server. It inherits none from the service except PATH. */
   readonly env?: { readonly [name: string]: string }
   /** Working directory of the process. */
   readonly cwd?: string
@@ -23,7 +23,7 @@ export type StdioServerConfig = {
   readonly tokenEnv?: string
 }
 
-/** Services that users may connect. */
+/** MCP servers that users may connect to. */
 export type ConnectorsConfig = {
   /** MCP servers on this machine, by id. */
   readonly servers?: { readonly [id: string]: StdioServerConfig }
@@ -68,8 +68,8 @@ export type LoginConfig = {
 }
 
 /**
- * Days after which the service deletes contents; at least 7. Amounts, times and usage are kept for accounting. If a
- * field is omitted, nothing is deleted.
+ * Days after which the service deletes the contents of tasks and sessions; at least 7. Amounts, times and usage are
+ * kept for accounting. If a field is omitted, those contents are never deleted.
  */
 export type RetentionConfig = {
   /** Days after the end of a task until its params, result, error text and progress are deleted. */
@@ -85,12 +85,12 @@ export type RetentionConfig = {
 export type PlanConfig = {
   /** Tasks and turns that a user may start per minute; 0 for no limit. */
   readonly executionsPerMinute?: number
-  /** Maximum tasks of a user that run at the same time. Further tasks are queued. */
+  /** Maximum tasks that a user may have running at the same time. Further tasks are queued. */
   readonly tasksAtWork?: number
-  /** Maximum queued tasks of a user. The service rejects further tasks. */
+  /** Maximum tasks that a user may have queued. The service rejects further tasks. */
   readonly tasksWaiting?: number
   /** Maximum amount that a user may spend per UTC day, for example `'5.0000'`. */
   readonly spendPerDayUsd?: string
-  /** Ids of the agents that a user may run. If omitted, all agents. */
+  /** Ids of the agents that a user may run. If omitted, the user may run all agents. */
   readonly agents?: readonly string[]
 }

@@ -14,7 +14,7 @@ const bytesPerToken = 4
 /** Estimate for one PDF page. Providers send both the text and an image of the page to the model. */
 const tokensPerPage = 2000
 
-/** Estimates the tokens of a file from its content. Ignores the agent's own maximums. */
+/** Estimates the tokens of a file from its content. Ignores the agent's own limits on tokens per file. */
 export function contentTokens({ content, mediaType }: { content: Buffer; mediaType: string }): number {
   if (isImageType(mediaType)) return byPixels(content)
   const pages = mediaType === 'application/pdf' ? countPages(content) : 0

@@ -1,6 +1,6 @@
 import type { Peer } from '../../outbound/peer.ts'
 
-/** A failure of an agent's service. The message is one sentence and contains neither the URL nor the secret. */
+/** Thrown if an agent's service fails. The message is one sentence and contains neither the URL nor the secret. */
 export class AgentServiceError extends Error {
   override readonly name = 'AgentServiceError'
 }

@@ -122,7 +122,7 @@ class LateAnswerError extends Error {
   override readonly name = 'LateAnswerError'
 }
 
-/** The stream started with an error, which is the `cause`. */
+/** Thrown if the stream starts with an error, which becomes the `cause`. */
 class BrokenStartError extends Error {
   override readonly name = 'BrokenStartError'
 }

@@ -112,7 +112,10 @@ async function follow(agent: SdkAgent, run: ReplyRun, { left, parts }: Reader): 
   if (!signal.aborted) connectors.failed.throwIfAborted()
 }
 
-/** Converts a part of the SDK's stream. Returns undefined if replies have no such part. Throws if the model failed. */
+/**
+ * Converts a part of the SDK's stream. Returns undefined for a part that replies do not contain. Throws if the model
+ * failed.
+ */
 function toChatPart(
   part: TextStreamPart<ToolSet>,
   { ids, bypass }: { ids: CallIds; bypass: DeltaBypass },
@@ -296,7 +299,10 @@ async function toolsOf({ tools }: Pick<SdkAgent, 'tools'>, connectors: RunConnec
   return Object.keys(all).length === 0 ? {} : { tools: all }
 }
 
-/** Aborts with `signal` or when a connector fails. Otherwise the model would continue without the tool's result. */
+/**
+ * Returns a signal that aborts with `signal` or when a connector fails. Otherwise the model would continue without the
+ * tool's result.
+ */
 function stopOf(connectors: RunConnectors, signal: AbortSignal): AbortSignal {
   return connectors.tools.length === 0 ? signal : AbortSignal.any([signal, connectors.failed])
 }

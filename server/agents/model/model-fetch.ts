@@ -6,7 +6,7 @@ import { lookupsPerUserMax, type Peer } from '../../outbound/peer.ts'
 const peer: Peer = { name: "model's provider", isOperators: true, Failure: Error }
 const connectMs = 10_000
 const bytesMax = 64 * 1024 * 1024
-/** Lookups are not limited per user, because the operator chose the hosts. */
+/** DNS lookups are not limited per user, because the operator chose the hosts. */
 const lookups = { userId: '', places: new FairPlaces({ perUser: lookupsPerUserMax }) }
 /** Connection pools by origin. Each thread has its own. */
 const origins = new Map<string, KeptConnections>()

@@ -58,8 +58,8 @@ export class ModelSteps {
   }
 
   /**
-   * Passes on the usage from the end of the model's stream if it is complete. Otherwise, `end` computes the missing
-   * counts.
+   * Passes on the usage that the provider reports at the end of its stream. If counts are missing, `end` computes them
+   * instead.
    */
   reported(usage: ModelUsage): void {
     const latest = this.#begun.at(-1)

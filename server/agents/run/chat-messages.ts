@@ -79,7 +79,8 @@ export type ModelStep = {
   promptTokens: number
   outputTokensMax: number
   /**
-   * Whether the model can request tool calls. A hold below the maximum cost must then leave room for the price of one.
+   * Whether the model can request tool calls. If so, a hold below the maximum cost must leave room for the price of one
+   * tool call.
    */
   hasTools?: boolean
 }

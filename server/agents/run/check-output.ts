@@ -3,7 +3,7 @@ import type { ParamsSchema } from '../config/define-config.ts'
 import { toZodSchema } from '../config/params-schema.ts'
 import type { EndpointRun } from './endpoint-run.ts'
 
-/** A result that does not match the `output` of its endpoint. The message names the field. */
+/** Thrown if a result does not match its endpoint's `output`. The message names the field. */
 export class OutputMismatchError extends Error {}
 
 type Run = (run: EndpointRun) => unknown

@@ -8,7 +8,8 @@ import { promptSize, type PromptSize, type PromptTexts } from './prompt-size.ts'
 type Usage = Extract<ChatPart, { type: 'usage' }>
 type Counted = Pick<TokenCounts, 'promptTokens' | 'cachedPromptTokens' | 'completionTokens' | 'reasoningTokens'>
 /**
- * Token counts as reported by a provider. A missing count is undefined or 0, because real prompts never have 0 tokens.
+ * Token counts as reported by a provider. A count of 0 also means that the count is missing, because a real prompt
+ * never has 0 tokens.
  */
 export type ReportedUse = { readonly [Count in keyof TokenCounts]?: number | undefined }
 type SentPrompt = PromptTexts & { size: PromptSize }
@@ -23,14 +24,16 @@ const bytesPerToken = 4
 const countedMax = 8
 
 type HeldCallsParts = {
-  /** The agent's context size, which files without a maximum share. */
+  /**
+   * The agent's context size in tokens. Files without a token maximum share what the rest of the prompt leaves free.
+   */
   contextTokens: number
   openStep: ReplyRun['openStep']
 }
 
 export class HeldCalls {
   readonly #parts: HeldCallsParts
-  /** Oldest first. */
+  /** Earlier requests with known token counts, oldest first. */
   readonly #counted: CountedRequest[] = []
   /**
    * Reasoning tokens so far. They count toward each prompt's maximum, because some providers store the reasoning and

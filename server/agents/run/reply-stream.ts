@@ -104,7 +104,7 @@ export class ReplyStream {
     this.#text.flatten()
   }
 
-  /** Announces a batch, even if there are no lines to send. */
+  /** Tells the host that a batch is ready, even if there are no lines to send. */
   tell(): void {
     this.#beDirty()
   }

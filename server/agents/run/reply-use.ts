@@ -96,7 +96,10 @@ export class ReplyUse {
     this.#countFromBytes = this.#bytesBeforeCounting()
   }
 
-  /** Called before a request to one of several models, and once that model has started to answer. */
+  /**
+   * Sets the current model. Called before a request to one of several models, and once that model has started to
+   * answer.
+   */
   setModel(model: number, hasAnswered: boolean): void {
     this.#called = model
     this.#rates = ratesByModel(this.#options.rates)[model] ?? this.#rates
@@ -144,7 +147,7 @@ export class ReplyUse {
     if (this.#steps.length === 0) this.#forgetText()
   }
 
-  /** From now on the cost of the reply is the usage of its model calls. Text so far becomes free. */
+  /** From now on, the usage of the model calls is the cost of the reply. Text so far becomes free. */
   countByCall(): void {
     if (this.isByCall) return
     this.isByCall = true

@@ -59,7 +59,7 @@ export class WaitingTime {
     }
   }
 
-  /** Like `measure`, but rejects with a ConnectorError when the total is used up. */
+  /** Like `measure`, but rejects with a ConnectorError when the run's total time for connectors is used up. */
   async bound<Value>(work: () => Promise<Value>): Promise<Value> {
     const leftMs = this.#leftMs
     if (leftMs <= 0) throw this.#timeUp

@@ -36,7 +36,7 @@ type Waiting = {
    * it does not terminate an unresponsive thread because of this chat, since other runs may be blocking the thread.
    */
   chat?: { limitMs: number }
-  /** Called each time the run is sent to a thread, with the thread and the run's number in it. */
+  /** Called each time the run is sent to a thread, with the thread and the run's number in that thread. */
   onSent?: (thread: ThreadHandle, run: number) => void
 }
 

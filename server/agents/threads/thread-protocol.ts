@@ -41,7 +41,7 @@ export type FromThread =
   /** A run is still executing long after it was stopped. */
   | { type: 'overstayed' }
   | { type: 'connect' }
-  /** `run` is absent outside of runs. */
+  /** `run` is absent if the line was logged outside of a run. */
   | { type: 'log'; run?: number; runId: string; message: string; fields?: Record<string, unknown> }
 
 export type ThreadData = {
