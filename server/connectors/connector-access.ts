@@ -26,7 +26,10 @@ export type ConnectorTaker = { what: string; connectorTokensMax: number }
 
 type ChatAgent = { chat: { connectorTokensMax: number } | null }
 
-/** Also accepts an agent that is no longer configured. Using it later fails with a clear error. */
+/**
+ * Describes an agent whose chat uses connectors. Also accepts an agent that is no longer configured, because using it
+ * later fails with a clear error.
+ */
 export function chatTaker(agentId: string, agent: ChatAgent | undefined): ConnectorTaker {
   return { what: `agent ${agentId}`, connectorTokensMax: agent?.chat?.connectorTokensMax ?? 1 }
 }

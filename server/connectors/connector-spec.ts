@@ -32,8 +32,8 @@ export type AccessToken = { token: string; version: number }
 export type TokenResult = AccessToken | { needsSignIn: string } | { failure: string }
 
 /**
- * Requests a new token after a connector's server has rejected this version of it. `scopeNeeded` is the missing scope,
- * or null if the token is invalid. Never rejects.
+ * Requests a new token after a connector's server has rejected this version of the token. `scopeNeeded` is the missing
+ * scope, or null if the token is invalid. Never rejects.
  */
 export type RenewToken = (of: {
   userId: string
@@ -78,17 +78,20 @@ export type ProbeOutcome =
   | { kind: 'failed'; error: TaskFailure }
   | { kind: 'interrupted'; message: string }
 
-/** A connector is unusable. The message tells the user why in one sentence. */
+/** Thrown if a connector is unusable. The message tells the user why in one sentence. */
 export class ConnectorError extends Error {
   override readonly name: string = 'ConnectorError'
 }
 
-/** Its name is the `details` of a failed task, from which clients recognize the failure. */
+/**
+ * Thrown if a run calls a tool that none of its connectors has. The error's name becomes the failed task's `details`,
+ * by which clients recognize the failure.
+ */
 export class UnknownToolError extends ConnectorError {
   override readonly name = 'UnknownToolError'
 }
 
-/** A run cannot use its connectors at the moment, and neither its user, a server nor the agent is at fault. */
+/** Thrown if a run temporarily cannot use its connectors, through no fault of the user, a server or the agent. */
 export class ConnectorsUnavailableError extends Error {
   override readonly name = 'ConnectorsUnavailableError'
 }

@@ -39,7 +39,7 @@ export type ConnectorParts = {
   servers: () => OfferedServers
   checks: ConnectorChecks
   clock: Clock
-  /** URLs at which a sign-in can return to this service. */
+  /** Determines whether a sign-in is allowed (only over https or on this machine), and the URL to which it returns. */
   origins: { mayLogIn: boolean; baseUrlFor: (request: IncomingMessage) => string }
   signIns: SignInParts
   store: Store

@@ -4,7 +4,7 @@ import { McpConnection } from './thread/mcp-connection.ts'
 
 type Options = { bounds: ConnectorBounds; signal: AbortSignal }
 
-/** Resources of the process that connections need. Without `renew`, an access token is used until it expires. */
+/** Process-wide resources that connections need. Without `renew`, an access token is used until it expires. */
 export type ConnectorMeans = { bounds: ConnectorBounds; renew?: RenewToken | undefined }
 
 /**

@@ -17,9 +17,9 @@ export class SecretFilter {
   readonly #code: Uint16Array
   readonly #child: Int32Array
   readonly #sibling: Int32Array
-  /** Node of the longest proper suffix that is also in the trie. */
+  /** For each node, the node of the longest proper suffix that is also in the trie. */
   readonly #fallback: Int32Array
-  /** Length of the longest secret that ends at this node, or 0 if none does. */
+  /** For each node, the length of the longest secret that ends there, or 0 if none does. */
   readonly #hit: Int32Array
   readonly #fromRoot = new Int32Array(rootCodes)
   #nodes = 1
@@ -123,8 +123,8 @@ export class SecretFilter {
   }
 
   /**
-   * Returns 0 if there is no such child. The search is short, because a node has at most as many children as there are
-   * secrets.
+   * Returns a node's child for a character, or 0 if there is none. The search is short, because a node has at most as
+   * many children as there are secrets.
    */
   #childOf(node: number, code: number): number {
     if (node === 0 && code < rootCodes) return this.#fromRoot[code]!

@@ -11,7 +11,7 @@ export type ToolAnswer = {
   readonly text: string
 }
 
-/** A tool of a service that the user connected. */
+/** A tool of an MCP server that the user connected. */
 export type ConnectorTool = {
   /**
    * Unique among the tools of the run. This is the server's own tool name, with `_` in place of characters that model
@@ -26,7 +26,7 @@ export type ConnectorTool = {
   readonly inputSchema: JsonSchema
 }
 
-/** The services that the user made available to a run. `tools` is empty if there are none. */
+/** The MCP servers that the user made available to a run. `tools` is empty if there are none. */
 export type Connectors = {
   readonly tools: readonly ConnectorTool[]
   /**

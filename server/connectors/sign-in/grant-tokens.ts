@@ -13,7 +13,7 @@ export type Kept = Omit<Target, 'userId'> & {
   tokens?: Tokens
   /**
    * Scope that the sign-in requested. After the sign-in has ended, the scope that the next one must request in addition
-   * to the declared scope of the server.
+   * to the scope that the server declares.
    */
   scope?: string | null
 }

@@ -36,7 +36,7 @@ export class DeniedError extends ConnectorError {
 const secretCharsMax = 8192
 const lifeSecondsMax = 10 * 366 * 86_400
 const wordsCharsMax = 200
-/** Error codes of a rejected client or token: the standard codes and GitHub's own. */
+/** Error codes that report a rejected client or token: the standard codes and GitHub's own. */
 const denials: Record<string, DeniedError['of']> = {
   invalid_grant: 'token',
   bad_refresh_token: 'token',

@@ -1,8 +1,8 @@
-/** Unused fields of token responses that some servers send with invalid values. */
+/** Fields of a token response that the service does not read, and that some servers send with invalid values. */
 const unread = new Set(['id_token'])
 
 /**
- * Normalizes a response of a token or registration endpoint. Some servers send form-encoded data instead of JSON, an
+ * Normalizes a response from a token or registration endpoint. Some servers send form-encoded data instead of JSON, an
  * error with status 200, or a challenge along with the error. Others send null for absent fields, or omit the expiry of
  * a client secret that never expires.
  */

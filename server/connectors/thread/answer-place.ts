@@ -3,9 +3,7 @@ import { ConnectorError } from '../connector-spec.ts'
 
 export type AnswerRoom = { userId: string; places: FairPlaces }
 
-/**
- * Memory reservation of one incomplete response. A server can leave a response incomplete until the call times out.
- */
+/** Memory reserved for one incomplete response. A server can leave a response incomplete until the call times out. */
 export class AnswerPlace {
   readonly #place: Place
   readonly #perUser: number

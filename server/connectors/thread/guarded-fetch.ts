@@ -35,9 +35,9 @@ const otherAddress = 'The URL that this connector redirects to'
 
 /**
  * A `fetch` implementation for URLs that users choose. It reaches public addresses over https, and private addresses
- * only if the operator allows the host. It resolves once the response headers have arrived, and streams the body. Both
- * fail with a ConnectorError, or with the signal's abort reason. An abort closes the connection at any time. Redirects
- * follow the rules below, regardless of the `redirect` option.
+ * only if the operator allows the host. It resolves once the response headers have arrived, and streams the body. The
+ * promise and the body fail with a ConnectorError, or with the signal's abort reason. An abort closes the connection at
+ * any time. Redirects follow the rules below, regardless of the `redirect` option.
  *
  * Each instance serves one run. Later requests of the run reuse its connections, but other runs never do.
  */

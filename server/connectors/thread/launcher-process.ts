@@ -25,7 +25,7 @@ const retriesMax = 100
 const path = must(process.argv[2], 'the launcher gets the path of its socket')
 const children = new Map<number, ChildProcess>()
 const starts: Start[] = []
-/** Accepted connections, in the order in which the processes were started. Each process opens three. */
+/** Accepted connections that no server uses yet. They arrive in the order of `starts`, three per server. */
 const arrived: Socket[] = []
 
 function tell(message: FromLauncher): void {

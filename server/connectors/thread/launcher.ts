@@ -208,7 +208,7 @@ class Launcher {
     this.#keepAlive()
   }
 
-  /** Keeps this process running while a server has not exited, but not for the launcher alone. */
+  /** Keeps this process running as long as a server runs. The launcher alone does not keep it running. */
   #keepAlive(): void {
     const { channel } = this.#process
     if (this.#exited.size > 0) {

@@ -23,7 +23,7 @@ export type OpenOptions = {
 
 const openMsDefault = 15_000
 const connectMs = 10_000
-/** The default of the official MCP SDK. */
+/** The same default as in the official MCP SDK. */
 const callMsDefault = 60_000
 /**
  * How long to wait after a call's stream has ended, because the response may still arrive over the general event

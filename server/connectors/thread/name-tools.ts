@@ -1,4 +1,4 @@
-/** Maximum characters of a name. Model providers reject longer names, and names with the characters below. */
+/** Maximum length of a tool name. Model providers reject longer names, and names that contain `otherChars`. */
 const nameCharsMax = 64
 const otherChars = /[^a-zA-Z0-9_-]/g
 

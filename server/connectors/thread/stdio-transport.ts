@@ -23,7 +23,7 @@ export type StdioOptions = {
   onGone?: (pid: number) => void
 }
 
-/** Maximum lines that are not messages. Many servers print a banner to standard output. */
+/** Maximum number of output lines that are not messages. Many servers print a banner to standard output. */
 const strayLinesMax = 20
 const stderrBytesMax = 2048
 /**

@@ -5,7 +5,7 @@ import { toolError } from './run-connectors.ts'
 
 const answerCharsMax = 2 * 1024 * 1024
 const errorCharsMax = 4000
-/** Lower than the limit of 500 levels for a task's response. */
+/** Maximum nesting depth of a tool result. Lower than the maximum for a task's response, which is 500. */
 export const levelsMax = 400
 
 type Content = ToolAnswer['content']
