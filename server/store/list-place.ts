@@ -5,8 +5,8 @@ import { badField } from '../kernel/errors.ts'
 export type Page = { limit: number; offset: number }
 
 /**
- * A page that also ends before its size would exceed `bytesMax` (default: `pageBytesMax`). The first item is always
- * included.
+ * A page that is limited by size as well as by item count. It ends before its size would exceed `bytesMax`
+ * (`pageBytesMax` by default), but always includes the first item.
  */
 export type BoundedPage = Page & { bytesMax?: number }
 

@@ -3,7 +3,7 @@ import type { EpochMs } from '../kernel/clock.ts'
 
 /** Topics of messages between nodes. Unless noted, a message contains the id of the task, session or turn. */
 export type SignalTopic =
-  /** Queued tasks may be ready. The id is empty, or that of a user who has one running task fewer. */
+  /** Queued tasks may be ready to start. The id is empty, or the id of a user who now has one running task fewer. */
   | 'task-queued'
   | 'task-ended'
   /** A task has started or has new progress. */
@@ -41,7 +41,7 @@ export type SharedStore = {
 /** `at` comes from the database's clock. */
 export type LostWork = { taskIds: string[]; turnIds: string[]; at: EpochMs }
 
-/** Named values that all processes that open the store must agree on. */
+/** Named values that must be the same in all processes that open the store. */
 export type SharedSettings = {
   /** Stores the value if none is stored yet. Returns the stored value. */
   agree(name: string, value: string): Promise<string>

@@ -4,7 +4,7 @@ export class StoreOpenError extends Error {
 }
 
 export class DataDirInUseError extends StoreOpenError {
-  /** `option` is the option that sets the directory, on the command line or of `createErrand`. */
+  /** `option` names the command-line or `createErrand` option that sets the data directory. */
   constructor(dataDir: string, option = '--data') {
     super(
       `Another Errand server is using the data directory ${dataDir}. Stop it, or choose another directory with ${option}.`,

@@ -19,7 +19,7 @@ export type NodeState = {
   pid: number | null
   version: string | null
   startedAt: EpochMs | null
-  /** Time of the last heartbeat, which a node sends four times per lease. */
+  /** Time of the last heartbeat. A node sends four heartbeats per lease duration. */
   seenAt: EpochMs
   runningTasks: number
   openTurns: number

@@ -110,13 +110,16 @@ export type StoreLimits = {
   connectorBlockSeconds: number
   connectorTasksAtWork: number
   sessionIdleSeconds: number
-  /** Duration of a lease on a shared store. A node that does not renew its leases in time loses its tasks and turns. */
+  /**
+   * Duration of a node's lease on a task or turn if the store is shared. A node that does not renew the lease in time
+   * loses the task or turn.
+   */
   leaseSeconds: number
   plans?: Plans
   retention?: Retention
 }
 
-/** Maximum balance: 100 billion USD, far enough below the largest safe integer for refunds. */
+/** Maximum balance: 100 billion USD. It is well below the largest safe integer, which leaves room for refunds. */
 export const balanceMax = 1_000_000_000_000_000
 
 export type ListTransactions = Page &
@@ -194,7 +197,7 @@ export type Store = {
   foreseeAdmission(
     input: Omit<AdmitTask, 'request'>,
   ): Promise<Exclude<AdmitTaskResult, { outcome: 'accepted' }> | undefined>
-  /** Returns the rejection that limits other than rates would cause, or undefined. Writes nothing. */
+  /** Returns the rejection that limits other than rate limits would cause, or undefined. Writes nothing. */
   foreseeLimits(input: {
     userId: string
     agentId: string
@@ -227,8 +230,8 @@ export type Store = {
   /** Queues an interrupted task again if it has attempts left. Otherwise fails and refunds it. */
   interruptTask(input: Interruption): Promise<'requeued' | 'failed' | 'stale'>
   /**
-   * Returns the next tasks to claim, round-robin by user after the user `after`, and oldest first for each user. Skips
-   * the users in `passOver`. On a shared store, each task is leased to one node.
+   * Returns the next tasks to claim. Users take turns, starting after the user `after`, and each user's oldest tasks
+   * come first. Skips the users in `passOver`. On a shared store, also leases the tasks to this node.
    */
   takeTasks(input: Taking): Promise<Taken>
   /**
@@ -301,7 +304,7 @@ export type Store = {
   unblock(userId: string): Promise<boolean>
   createKey(input: CreateKey): Promise<KeyRecord>
   findKey(tokenHash: string): Promise<KeyHolder | undefined>
-  /** Returns keys, newest first. `isLive` selects active keys if true, and ended keys if false. */
+  /** Returns keys, newest first. `isLive` selects active keys if true, and expired or revoked keys if false. */
   listKeys(input: Page & { userId: string; isLive?: boolean }): Promise<{ keys: KeyRecord[]; total: number }>
   getKey(input: { userId: string; keyId: string }): Promise<KeyRecord | undefined>
   /** Changes the limits that all keys of a rotation chain share. Returns undefined if the key does not exist. */
@@ -318,7 +321,7 @@ export type Store = {
     key: CreateKey
     oldExpiresAt: EpochMs
   }): Promise<KeyRecord | undefined>
-  /** Records when keys were last used. A lost batch loses only these times. */
+  /** Records when keys were last used. If a batch is lost, only these times are missing. */
   touchKeys(uses: readonly { keyId: string; at: EpochMs }[]): Promise<void>
 
   /** Counts a login attempt, or rejects it if there were too many. */
@@ -329,7 +332,7 @@ export type Store = {
   listLogins(input: Page & { userId: string }): Promise<{ logins: LoginRecord[]; total: number }>
   endLogin(input: { userId: string; loginId: string }): Promise<boolean>
   endLogins(userId: string): Promise<number>
-  /** Records when logins were last used. A lost batch loses only these times. */
+  /** Records when logins were last used. If a batch is lost, only these times are missing. */
   touchLogins(uses: readonly { loginId: string; at: EpochMs }[]): Promise<void>
   /**
    * Finds the user of an identity by issuer and subject. If the identity is new, links it to the user with the
@@ -361,13 +364,13 @@ export type Store = {
   resealConnector(input: { connectorId: string; from: string; to: string }): Promise<boolean>
 
   readState(): Promise<StoreState>
-  /** Reads all transactions that exist at the start, oldest first. */
+  /** Reads all transactions that exist when the read starts, oldest first. */
   readLedger(write: WriteLedger): Promise<void>
-  /** Lists the running servers of the database, oldest first. */
+  /** Lists the running servers that use the database, oldest first. */
   listNodes(): Promise<NodeState[]>
   /** Whether writes succeed. If the last write failed, this makes a test write. */
   canWrite(): Promise<boolean>
-  /** Whether all connections are busy and have a next command waiting. */
+  /** Whether every connection is busy and already has its next command waiting. */
   hasBacklog(): boolean
   /** Records the expiry of some sessions as events. Returns true if there may be more. */
   noteExpired(): Promise<boolean>

@@ -5,7 +5,10 @@ import type { Holder } from './people-types.ts'
 
 export const scopes = ['read', 'execute', 'manage'] as const
 export type Scope = (typeof scopes)[number]
-/** Scopes of a caller. Only client tokens and acting platform keys can have `pay`, and only the latter `connectors`. */
+/**
+ * Scopes of a caller. Only client tokens and platform keys that act for a user can have `pay`. Only such platform keys
+ * can have `connectors`.
+ */
 export type CallerScope = Scope | 'pay' | 'connectors'
 
 export type KeyRecord = {
@@ -19,7 +22,7 @@ export type KeyRecord = {
   revokedAt: EpochMs | null
   lastUsedAt: EpochMs | null
   isReplaced: boolean
-  /** Id of the first key in this key's rotation chain. The spend of the whole chain counts under this id. */
+  /** Id of the first key in this key's rotation chain. Spend is counted under this id for the whole chain. */
   countsAs: string
 } & KeyLimits
 

@@ -12,8 +12,8 @@ const newest = (name: string, where: (dialect: Dialect) => string) =>
     `throttle_by_${name}`,
     (dialect) => `SELECT at FROM login_attempts WHERE ${where(dialect)} AND at > :after ORDER BY at DESC LIMIT :limit`,
   )
-// Use the email index, which has only a few rows per address. The client index can have far more: if the configuration
-// lacks a proxy, all attempts seem to come from one client.
+// Use the email index, which has only a few rows per address. The client index can have far more: if the service runs
+// behind a proxy that it does not trust, all attempts seem to come from one client.
 const ofPair = ({ noIndex }: Dialect) => `email_hash = :emailHash AND ${noIndex}client = :client`
 const byPair = newest('pair', ofPair)
 const byEmail = newest('email', () => 'email_hash = :emailHash')
@@ -27,8 +27,8 @@ const purge = statement(
 )
 
 /**
- * Counts the attempt and returns undefined. If the attempt exceeds a limit, counts nothing and returns when the limit
- * ends.
+ * Counts the attempt and returns undefined. If the attempt exceeds a limit, counts nothing and returns the time at
+ * which another attempt is allowed.
  */
 export function* admitTry(tx: Tx, { client, email }: AdmitLogin): Op<EpochMs | undefined> {
   const emailHash = hashEmail(email)
@@ -49,12 +49,12 @@ export function* admitTry(tx: Tx, { client, email }: AdmitLogin): Op<EpochMs | u
   return undefined
 }
 
-/** Deletes the attempts for this email address from this client, after a successful login. */
+/** Deletes the login attempts for this email address from this client, after a successful login. */
 export function* forgetTries(tx: Tx, { client, email }: AdmitLogin): Op<void> {
   yield* tx.run(forget, { emailHash: hashEmail(email), client: client ?? '' })
 }
 
-/** Deletes all attempts for this email address, after a password change or a login without a password. */
+/** Deletes all login attempts for this email address, after a password change or a login without a password. */
 export function* forgetEmail(tx: Tx, email: string): Op<void> {
   yield* tx.run(forgetAll, { emailHash: hashEmail(email) })
 }

@@ -30,7 +30,10 @@ export async function assertSameSecret(
   )
 }
 
-/** Makes the current secret the installation's. Call this only when no row is encrypted with a previous secret. */
+/**
+ * Records the current secret as the installation's secret. Call this only when no row is encrypted with a previous
+ * secret.
+ */
 export async function settleSecret(settings: SharedSettings, { current }: Secrets): Promise<void> {
   await settings.replace(secretSetting, secretCheck(current))
 }

@@ -81,7 +81,9 @@ export function* createNewcomer(tx: Tx, input: CreateNewcomer): Op<CreateUserRes
   return { ...created, credit }
 }
 
-/** Mail to `ada+tag@example.com` usually arrives at `ada@example.com`. */
+/**
+ * Removes the tag from an email address, because mail to `ada+tag@example.com` usually arrives at `ada@example.com`.
+ */
 function withoutTag(email: string): string {
   return email.replace(/\+.*(?=@)/, '')
 }

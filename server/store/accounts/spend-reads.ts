@@ -5,7 +5,7 @@ import { statement } from '../commands/statement.ts'
 const stepOf = 'CAST(:stepMs AS bigint)'
 const isCharge = `type IN ('task_charge', 'chat_charge')`
 const isRefund = `type = 'task_refund'`
-/** Refunds of canceled and expired tasks are not failures. */
+/** Matches refunds of failed tasks. Canceled and expired tasks do not count as failures. */
 const isFailure = `${isRefund} AND coalesce(error_code, '') NOT IN ('CANCELED', 'EXPIRED')`
 /** Matches partial refunds of metered tasks, which count at the time of the charge. */
 const isGivenBack = `type = 'adjustment' AND task_id IS NOT NULL`

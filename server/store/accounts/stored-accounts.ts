@@ -30,8 +30,8 @@ const newest = (name: string, where: (dialect: Dialect) => string) => ({
       WHERE ${where(dialect)} AND seq < :seq AND seq >= :untilSeq`,
   ),
 })
-// A user's transactions are ordered by both `seq` and time. A binary search therefore finds the first transaction since
-// a time in about thirty steps, without an index on times.
+// A user's transactions are ordered by both `seq` and time. A binary search therefore finds the first transaction at or
+// after a given time in about thirty steps, without an index on times.
 const middle = '(low + high) / 2'
 const isEarlier = `coalesce((SELECT created_at < :time FROM transactions
     WHERE user_id = :userId AND seq <= ${middle} ORDER BY seq DESC LIMIT 1), true)`

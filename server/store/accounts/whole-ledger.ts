@@ -12,8 +12,8 @@ const page = statement<TransactionRow>(
 )
 
 /**
- * Reads all transactions that exist at the start, page by page. On PostgreSQL, `read` must use one snapshot, because a
- * transaction can commit after others that have a higher `seq`.
+ * Reads all transactions that exist when the read starts, page by page. On PostgreSQL, `read` must use one snapshot,
+ * because a transaction can commit after others that have a higher `seq`.
  */
 export async function readLedger(read: Engine['read'], write: WriteLedger): Promise<void> {
   const { seq: until } = (await read((on) => on.get(last)))!

@@ -31,7 +31,7 @@ export type Booked = {
   now: EpochMs
 }
 
-/** The caller must have locked the account. */
+/** Adds an ended task or turn to the books. The caller must have locked the account. */
 export function book(tx: Tx, { isFailure, keyId, model, now, plan, providerCost, ...of }: Booked): void {
   const { agentId, charged, endpointId = agentId, refunded = 0, userId, writtenOff = 0 } = of
   tx.send(add, {

@@ -6,7 +6,7 @@ import { columns, statement } from '../commands/statement.ts'
 import type { ListPlace } from '../list-place.ts'
 import type { Tags } from '../tasks/task-types.ts'
 
-/** An ended task. `startedAt` is null if it ended before it started. */
+/** A task that has ended. `startedAt` is null if the task never started. */
 export type EndedRun = ListPlace & {
   agentId: string
   endpointId: string

@@ -66,7 +66,7 @@ export type Posting = {
 }
 
 export type RateRead = {
-  /** Highest limit that this read can evaluate. */
+  /** Highest rate limit that this read can evaluate. */
   readonly limitMax: number
   at(limit: number, now: EpochMs): RateState
 }
@@ -85,7 +85,7 @@ export type UsedReads = {
  * limit rolls the command back.
  */
 export type UsedChanges = {
-  /** Adds to a window, and creates it if it does not exist yet. */
+  /** Adds spend to a window. Creates the window if it does not exist yet. */
   add(added: AddedToWindow): void
   change(countedIn: string, by: Spent): void
   setKeyRate(keyId: string, row: KeyRateRow): void
@@ -105,7 +105,7 @@ export type Reads = {
    * Reads an account without locking it. The result includes the command's own changes if it has locked the account.
    */
   account(userId: string): Answer<AccountRow | undefined>
-  /** Reads a user's newest `limit` executions, from which `RateRead.at` evaluates a limit. */
+  /** Reads a user's newest `limit` executions, so that `RateRead.at` can evaluate a rate limit. */
   rate(userId: string, limit: number): Answer<RateRead>
   readonly used: UsedReads
   /**
@@ -149,7 +149,7 @@ export type Tx = Reads & {
    * account does not exist.
    */
   lockAccount(of: { userId: string } | { taskId: string }): Answer<AccountRow | undefined>
-  /** Returns false if the task or turn does not exist. */
+  /** Locks the account of the task's or turn's user. Returns false if the task or turn does not exist. */
   lockOwner(of: { taskId: string } | { turnId: string }): Answer<boolean>
   /** Serializes commands that lock the same kind and text. */
   lock(kind: LockKind, text?: string): Answer<void>
@@ -181,8 +181,9 @@ export type TaskOf = { userId: string; taskId: string }
 export type Holding = 'keys' | 'logins' | 'platform-keys' | 'client-tokens'
 
 /**
- * Kinds of advisory locks: the set of admins, login attempts by email address and by client, sign-ups, identities at
- * login providers, external user ids, webhooks of the platform, the retention of tasks, and the audit log.
+ * What each kind of advisory lock protects: the set of admins, login attempts by email address and by client, sign-ups,
+ * identities at login providers, external user ids, webhooks of the platform, the retention of tasks, and the audit
+ * log.
  */
 export type LockKind =
   | 'admins'

@@ -3,7 +3,7 @@ import type { EpochMs } from '../../kernel/clock.ts'
 
 export type GrantRecord = ConnectorOf & {
   issuer: string
-  /** The encrypted OAuth client and tokens. Only the client if the connector needs a sign-in. */
+  /** The encrypted OAuth client and tokens. Contains only the client if the connector needs a sign-in. */
   sealed: string
   expiresAt: EpochMs | null
   /** Changed by each sign-in and refresh, and never reused. */

@@ -20,7 +20,7 @@ const removeDelivery = statement(
   'erase_delivery',
   'DELETE FROM deliveries WHERE event_id = :eventId AND webhook_id = :webhookId',
 )
-// The ledger check compares `deliveries` with the number of rows.
+// Updates the stored number of deliveries, because the ledger check compares it with the number of rows.
 const recount = statement(
   'erase_recount_deliveries',
   `UPDATE events SET deliveries = (SELECT count(*) FROM deliveries WHERE event_id = :eventId)

@@ -99,7 +99,7 @@ function* eraseMore(tx: Tx, userId: string): Op<boolean> {
   if (left < rowsMax) return true
   if (yield* tx.get(openWork, { userId })) return false
   yield* tx.run(finish, { userId })
-  // Evicts cached credentials, which still belong to a suspended user.
+  // Evicts the deleted credentials from the cache. They were already rejected, because the user is suspended.
   tx.holdersChanged('users')
   return false
 }

@@ -31,7 +31,7 @@ export type PersonalTable = {
 
 const ofConnectors = 'connector_id IN (SELECT id FROM connectors WHERE user_id = :userId)'
 
-/** `key` is the primary key of the table. */
+/** Creates an erasure that deletes a user's rows from a table. `key` is the primary key of the table. */
 function rowsOf(table: string, key: string, where = 'user_id = :userId'): EraseRows {
   const some = statement(
     `erase_${table}`,
@@ -48,7 +48,7 @@ const forgetReceipts = statement(
   `UPDATE topups SET checkout_url = NULL, receipt_url = NULL WHERE id IN (SELECT id FROM topups
     WHERE user_id = :userId AND (checkout_url IS NOT NULL OR receipt_url IS NOT NULL) LIMIT :rowsMax)`,
 )
-// Older turns no longer have events.
+// Reads only the newest turns, because the events of older turns have already been deleted.
 const forgetStreams = statement(
   'erase_turn_events',
   `DELETE FROM turn_events WHERE turn_id IN

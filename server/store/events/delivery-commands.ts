@@ -286,7 +286,10 @@ export function* leaseDeliveries(tx: Tx, { leaseMs, wanted }: Wanted): Op<Leased
   return deliveries
 }
 
-/** Returns undefined if the event is missing or belongs to another user, or if the URL is missing. */
+/**
+ * Builds a leased delivery from its webhook and row. Returns undefined if the event is missing or belongs to another
+ * user, or if the URL is missing.
+ */
 function leased(webhook: WebhookRecord, target: string, taken: Taken): LeasedDelivery | undefined {
   const { id: webhookId, previousUntil, sealed, userId } = webhook
   const { attempt, eventId, fence } = taken

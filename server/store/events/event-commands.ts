@@ -11,7 +11,7 @@ import { activeAfter } from '../sessions/session-commands.ts'
 import { columns, moveSetting, statement, type Value } from '../commands/statement.ts'
 
 // Events and their deliveries are written in the transaction of the change that they report. No event is therefore
-// lost, and none reports a change that was rolled back. The inserts do not wait for their results.
+// lost, and none reports a change that was rolled back. The transaction does not wait for the results of these inserts.
 
 /** Retention of events and deliveries, from the time of the reported change. */
 export const eventsKeptMs = 7 * 24 * 3_600_000

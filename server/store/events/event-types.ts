@@ -18,7 +18,8 @@ export const eventTypes = [
 export type EventType = (typeof eventTypes)[number]
 
 /**
- * Setting with the time after which every ended task, settled turn and credit has an event. Earlier ones may have none.
+ * Setting that stores a time. Every ended task, settled turn and credit since that time has an event. Earlier ones may
+ * have none.
  */
 export const eventsSince = 'events-since'
 

@@ -53,7 +53,7 @@ export type LeasedDelivery = {
   webhookId: string
   userId: string
   target: string
-  /** Starts at 1, and again at 1 after a redelivery. */
+  /** Starts at 1, and restarts at 1 after a redelivery. */
   attempt: number
   /** Incremented by each lease and redelivery, so that late results of earlier attempts have no effect. */
   fence: number
@@ -76,7 +76,7 @@ export type EndedAttempt = Pick<LeasedDelivery, 'eventId' | 'webhookId' | 'fence
   trace: DeliveryTrace | null
 }
 
-/** Numbers of succeeded and failed deliveries among the latest ones, and the latest failed attempt. */
+/** How many of the latest deliveries succeeded and failed, and the latest failed attempt. */
 export type WebhookHealth = {
   succeeded: number
   failed: number

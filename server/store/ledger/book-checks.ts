@@ -3,7 +3,7 @@ import type { LedgerCheck } from './check-parts.ts'
 type Measure = {
   what: string
   sum: string
-  /** SQL for the amount that each ended task or turn adds. */
+  /** SQL for the amount that each ended task or turn adds to the sum. */
   ofTask: string
   ofTurn: string
 }

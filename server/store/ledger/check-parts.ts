@@ -6,7 +6,9 @@ import type { Dialect } from '../commands/statement.ts'
  */
 export type LedgerCheck = { what: string; isMoney: boolean; sql: string }
 
-/** Setting with a time. Spend windows that began later still exist, and earlier ones may have been deleted. */
+/**
+ * Setting that stores a time. Spend windows that began after it still exist, and earlier ones may have been deleted.
+ */
 export const windowsSince = 'windows-since'
 
 /**
@@ -21,7 +23,7 @@ export const usd = (amount: string): string =>
 type EventOf = { row: string; type: string; at: string; data: string }
 
 /**
- * Returns the condition that event `e` belongs to the row and reports its content. `data` is SQL for the end of the
+ * Returns the SQL condition that event `e` belongs to the row and reports its content. `data` is SQL for the end of the
  * event body.
  */
 export const isEventOf = ({ position }: Dialect, { at, data, row, type }: EventOf): string =>

@@ -6,8 +6,8 @@ export const sessionsMax = 50_000
 /** Maximum sessions without messages per account. At this bound, the store deletes old empty sessions to make room. */
 export const emptySessionsMax = 10_000
 /**
- * Maximum number of empty sessions to delete at a time. Only open sessions that expired more than `emptiesKeptMs` ago
- * are deleted. They must have no metadata, unless they were created for a response.
+ * Maximum number of empty sessions to delete at a time. The store deletes only sessions that were never completed and
+ * that expired more than `emptiesKeptMs` ago. They must have no metadata, unless they were created for a response.
  */
 export const emptiesRemovedMax = 500
 export const emptiesKeptMs = 7 * 86_400_000
@@ -18,7 +18,7 @@ export const emptiesKeptMs = 7 * 86_400_000
 export const keyedSessionsMax = 20_000
 
 const liveKeysMax = 1000
-/** Maximum number of keys per account, including ended keys, which are stored for `endedKeptMs`. */
+/** Maximum number of keys per account, including expired and revoked keys, which are stored for `endedKeptMs`. */
 const keysMax = 10_000
 export const endedKeptMs = 90 * 86_400_000
 

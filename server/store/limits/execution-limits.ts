@@ -24,7 +24,7 @@ export type CredentialLimits = {
   rate: { keyId: string; perMinute: number } | null
   /** Id of the client token if it allows only one execution. */
   onceTokenId: string | null
-  /** Limit of the key that created the client token. It applies in addition to the token's own limit. */
+  /** Spending limit of the key that created the client token. It applies in addition to the token's own limit. */
   makerSpend?: SpendLimit | null
 }
 

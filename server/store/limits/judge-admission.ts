@@ -87,7 +87,7 @@ type TurnFacts = Omit<LimitFacts, 'waiting'> & {
 }
 
 /**
- * Decides whether to admit a chat turn. Checks the same as `judgeTask`, plus the session (after the idempotency key)
+ * Decides whether to admit a chat turn. Makes the checks of `judgeTask`, plus the session (after the idempotency key)
  * and the caps (before the spending limits). If the turn is admitted, `taken` is the amount to hold and `room` is the
  * total amount available.
  */
@@ -123,7 +123,7 @@ export function judgeTurn(
   return { taken: Math.min(hold, room), room }
 }
 
-/** Infinity if neither the turn nor its session has a cap. */
+/** Returns the amount left under the caps of the turn and its session, or Infinity if neither has a cap. */
 export function leftWithin(maxCost: Units | null, session: { maxCost: Units | null; spent: Units } | undefined): Units {
   const ofSession = session && session.maxCost !== null ? session.maxCost - session.spent : Infinity
   return Math.min(maxCost ?? Infinity, ofSession)
@@ -147,7 +147,7 @@ function fullFor(required: Units, windows: readonly SpendState[]): SpendState | 
   return required === 0 ? undefined : windows.find((window) => required > leftOf(window))
 }
 
-/** Negative if the limit was lowered below the spend. */
+/** Returns the amount left. It is negative if the limit was lowered below the spend. */
 export function leftOf({ amount, charged, held }: SpendState): Units {
   return amount - charged - held
 }

@@ -3,8 +3,8 @@ import type { CredentialLimits, KeyRateState } from './execution-limits.ts'
 import { rateWindowMs } from '../limits/account-limits.ts'
 import type { Answer, Reads, Tx } from '../commands/command.ts'
 
-// A key's executions are counted per UTC minute in one row. For a user's rate limit, the executions themselves are
-// counted in a sliding minute.
+// A key's executions are counted per UTC minute in one row. A user's rate limit instead counts the executions of the
+// last 60 seconds.
 
 type KeyRate = NonNullable<CredentialLimits['rate']>
 

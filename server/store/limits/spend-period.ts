@@ -10,7 +10,10 @@ const firstMonday = -3 * dayMs
 
 let month = { startsAt: 0, endsAt: 0 }
 
-/** Caches the last result, because most calls ask for the same month. */
+/**
+ * Returns the start and end of the month that contains `time`. Caches the last result, because most calls ask for the
+ * same month.
+ */
 function monthOf(time: EpochMs): { startsAt: EpochMs; endsAt: EpochMs } {
   if (time >= month.startsAt && time < month.endsAt) return month
   const date = new Date(time)

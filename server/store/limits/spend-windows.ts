@@ -100,7 +100,7 @@ export function changeCounted(
 /**
  * Returns how much a turn has left beyond its hold, and the window with the least left. Returns Infinity if the turn
  * has no windows. The lower of the stored and the current limit applies. If a limit was lowered below the spend, the
- * stored limit equals the spend. A later refund then does not make the difference available again.
+ * stored limit equals the spend, so that a later refund does not make the difference available again.
  */
 export function* leftInNamed(
   on: Reads,

@@ -1,8 +1,8 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
 
-// Usage of limits, which each engine stores in its own way. If only one process uses the store, it keeps the usage in
-// memory and writes it once for many commands.
+// Rows that store how much of each limit is used. If only one process uses the store, it keeps these rows in memory and
+// writes each of them once for many commands.
 
 export type WindowRow = {
   ownerId: string

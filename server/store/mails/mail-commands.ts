@@ -27,7 +27,7 @@ const mailLifeMs = 3 * dayMs
 const mailsKeptMs = 4 * dayMs
 /** A key's owner gets a mail this long before the key expires. */
 const expiringMs = 7 * dayMs
-/** Maximum mails per user, day and kind, for kinds that a user can cause for free. */
+/** Maximum mails of one kind per user and day. Applies to mails that a user can trigger for free. */
 const freeMailsPerDay = 10
 const expiredMax = 500
 /** Mails are counted only up to this number. */

@@ -9,7 +9,9 @@ import type { LeasedMail, MailOutcome, MailRecord, MailState } from './mail-type
 export type MailStore = {
   /** Leases up to `limit` due mails, oldest first. Expired mails are marked as failed. */
   lease(input: { limit: number; leaseMs: number }): Promise<LeasedMail[]>
-  /** Stores the outcome of an attempt, unless the mail has ended or a later attempt has started. */
+  /**
+   * Stores the outcome of an attempt, unless the mail was already sent or has failed, or a later attempt has started.
+   */
   end(input: Pick<LeasedMail, 'id' | 'attempt'> & { outcome: MailOutcome }): Promise<void>
   readState(): Promise<MailState>
   listNewest(limit: number): Promise<MailRecord[]>

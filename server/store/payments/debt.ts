@@ -16,7 +16,7 @@ const low = statement('account_low', 'UPDATE accounts SET low_at = :lowAt WHERE 
 /** An amount to take from a locked account or to return to it. */
 type Change = { userId: string; amount: Units; topupId?: string; description: string; now: EpochMs }
 
-/** Takes an amount from the available balance. The rest becomes debt. */
+/** Takes an amount from the available balance. The part that the balance does not cover becomes debt. */
 export function* takeBack(tx: Tx, { amount, userId, ...rest }: Change): Op<void> {
   if (amount <= 0) return
   tx.owe(userId, amount)

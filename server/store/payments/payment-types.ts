@@ -30,7 +30,7 @@ export type TopupRecord = {
   status: TopupStatus
   amount: Units
   isAuto: boolean
-  /** The payment page at the provider. */
+  /** Id of the payment page at the provider. */
   checkoutId: string | null
   checkoutUrl: string | null
   paymentId: string | null

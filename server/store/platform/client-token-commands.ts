@@ -29,7 +29,7 @@ const ended = (maker: string, least: string) =>
   `${least}(coalesce(${maker}.revoked_at, ${never}), coalesce(${maker}.expires_at, ${never}))`
 const joinMaker = `LEFT JOIN api_keys AS k ON k.id = t.created_by
   LEFT JOIN platform_keys AS p ON p.id = t.created_by LEFT JOIN logins AS l ON l.id = t.created_by`
-// The creator may be gone, such as a login that has ended.
+// The creator may no longer exist, for example if a login has ended.
 const makerEndsAt = (least: string) => `CASE WHEN k.id IS NOT NULL THEN ${ended('k', least)}
   WHEN p.id IS NOT NULL THEN ${ended('p', least)} ELSE coalesce(l.expires_at, 0) END`
 const find = statement<FoundRow>(

@@ -86,8 +86,9 @@ export type CreateClientToken = Omit<ClientTokenRecord, 'id' | 'createdAt' | 'ex
 }
 
 /**
- * Fields of a client token that are checked on every request. The token ends with its creator, at `makerEndsAt`. If a
- * key created the token, the key's limits apply too, and `agents` contains only agents that both allow.
+ * Fields of a client token that are checked on every request. The token becomes invalid with its creator, at
+ * `makerEndsAt`. If a key created the token, the key's limits apply too, and `agents` contains only agents that both
+ * allow.
  */
 export type ClientTokenHolder = Omit<ClientTokenRecord, 'createdAt'> & {
   makerEndsAt: EpochMs
@@ -101,7 +102,7 @@ export type PlatformStore = {
   listKeys(input: Page): Promise<{ keys: PlatformKeyRecord[]; total: number }>
   /** Returns false if the key does not exist or is already revoked. */
   revokeKey(keyId: string): Promise<boolean>
-  /** Records when keys were last used. A lost batch loses only these times. */
+  /** Records when keys were last used. If a batch is lost, only these times are missing. */
   touchKeys(uses: readonly { keyId: string; at: EpochMs }[]): Promise<void>
 
   /**
@@ -113,7 +114,7 @@ export type PlatformStore = {
 
   createToken(input: CreateClientToken): Promise<ClientTokenRecord>
   findToken(tokenHash: string): Promise<ClientTokenHolder | undefined>
-  /** Returns the active tokens of a user, newest first. Tokens whose creator has ended are not active. */
+  /** Returns a user's active tokens, newest first. A token whose creator has expired or been revoked is not active. */
   listTokens(of: Page & { userId: string }): Promise<{ tokens: ClientTokenRecord[]; total: number }>
   /** Returns undefined if the token does not exist. Revoking a token again changes nothing. */
   revokeToken(of: { userId: string; tokenId: string }): Promise<ClientTokenRecord | undefined>

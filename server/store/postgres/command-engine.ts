@@ -79,8 +79,8 @@ const lockNumbers: Record<LockKind, number> = {
 const lock = { name: 'command_lock', text: 'SELECT pg_advisory_xact_lock($1, $2)' }
 const lockText = { name: 'command_lock_text', text: 'SELECT pg_advisory_xact_lock($1, hashtext($2))' }
 
-// The server adds up string lengths and returns only the messages that fit. It knows the lengths without reading the
-// strings.
+// The database server adds up string lengths and returns only the messages that fit. It knows the lengths without
+// reading the strings.
 const fits = '(upto <= :bytesMax OR place = 1)'
 const bytesSoFar = (
   order: string,
@@ -138,7 +138,7 @@ function readsOn(connection: Connection): Reads {
     rate: (userId, limit) => new PendingAnswer(readRate(connection, userId, limit)),
     waiting: (userId) =>
       new PendingAnswer<number>(rowsOf<{ count: number }>(waiting, { userId }).then(([row]) => row?.count ?? 0)),
-    // Unlimited, because the server skips rows without blocking this process, and cancels slow statements.
+    // Unlimited, because the database server skips rows without blocking this process, and cancels slow statements.
     skippedPerTick: Infinity,
     pause: () => none,
     fittingMessages: (of) => new PendingAnswer(rowsOf<MessageRow>(fittingMessages, of)),

@@ -2,7 +2,8 @@ import type { Reads, Tx, UsedChanges, UsedReads } from '../commands/command.ts'
 import type { KeyRateRow, WindowRow } from '../limits/used-rows.ts'
 import { columns, postgres, Statement } from '../commands/statement.ts'
 
-// The usage of limits is stored in these rows. Each command reads and changes them directly.
+// `spend_windows` and `key_rates` store how much of each limit is used. Each command reads and changes their rows
+// directly.
 
 const row = `${columns('ownerId startsAt')}, spend_limit AS "limit", charged + carried AS charged, ${columns('held reachedAt')}`
 const get = new Statement<WindowRow>(

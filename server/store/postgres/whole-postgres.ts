@@ -9,7 +9,7 @@ import { migrationsFolder, SchemaHold, takeAlone } from './connection/schema-hol
 import { checkLedger } from './verify-ledger.ts'
 
 const fetchRows = 500
-/** Distinguishes this connection from those of nodes. */
+/** Connection name that distinguishes an export or import from nodes. */
 const ownName = 'errand export'
 const settings = ['idle_in_transaction_session_timeout = 0', 'lock_timeout = 0', 'enable_seqscan = on']
 

@@ -13,7 +13,7 @@ import { insertInto, statement } from '../commands/statement.ts'
 // MCP clients do not mark tool calls as retries. A call with the same content as an earlier call whose client has
 // disconnected gets that call's task. A client that repeats its own request gets the unfinished task of that request.
 
-/** A retry still gets a turn that ended at most this long ago. */
+/** A retry still gets the original request's turn for this long after the turn has ended. */
 const keptMs = 60_000
 /**
  * An original request may arrive this long after its retry, because a busy node may receive it only after the client

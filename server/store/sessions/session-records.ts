@@ -44,8 +44,8 @@ export function judgeSession(has: {
 }
 
 /**
- * Returns the total of a session list. `active` is the number of the user's active sessions, or of those with one agent
- * if the list is filtered by agent.
+ * Returns the total number of sessions in a list. `active` is the number of the user's active sessions, or of those
+ * with one agent if the list is filtered by agent.
  */
 export function sessionTotal(
   totals: readonly SessionTotal[],
@@ -81,7 +81,7 @@ export function sessionRecord(row: SessionRow, activeAfter: EpochMs): SessionRec
   return { id, userId, agentId, status, ...texts, messageCount, maxCost, spent, createdAt, updatedAt }
 }
 
-/** `madeAt` is the creation time. The list is ordered by `createdAt`. */
+/** `madeAt` is the creation time. `createdAt` is the time by which the list is sorted: creation or last use. */
 export type ListRow = Omit<SessionRow, 'metadata' | 'updatedAt'> & { madeAt: EpochMs; seq: number }
 
 export function sessionListItem(row: ListRow, activeAfter: EpochMs): SessionListItem {
@@ -131,7 +131,7 @@ function messageRecord({ contentBytes, row: { isTruncated, parts, toolCalls, ...
   }
 }
 
-/** Applies the current bound, because older messages were stored without one. */
+/** Applies the current size bound, because older messages were stored without one. */
 function readToolCalls(json: string): ToolCallRecord[] {
   const calls = JSON.parse(json) as ToolCallRecord[]
   if (Buffer.byteLength(json) <= toolCallsBytesMax) return calls

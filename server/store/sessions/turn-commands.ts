@@ -156,7 +156,7 @@ function unkept({ agentId }: OpenTurn) {
   return agentId === undefined ? undefined : ({ status: 'active', agentId, openTurnId: null } as const)
 }
 
-/** Uses the current caps, because a session's cap can change while its turn is open. */
+/** Increases a turn's hold. Uses the current caps, because a session's cap can change while its turn is open. */
 export function* growHold(tx: Tx, { by, least, turnId }: GrowHold, limits: StoreLimits): Op<GrowHoldResult> {
   if (!(yield* tx.lockOwner({ turnId }))) return { outcome: 'refused', reason: 'over' }
   const turn = yield* tx.get(get, { turnId })

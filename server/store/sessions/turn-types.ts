@@ -3,7 +3,7 @@ import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
 
 export const eventsKeptMs = 10 * 60_000
-/** Maximum size of a turn's stored events. Beyond this, only the newest are stored. */
+/** Maximum size of a turn's stored events. Beyond this size, only the newest events are stored. */
 export const turnEventsBytesMax = 8_388_608
 
 /** `outcome`, `cost` and `settledAt` are null while the turn is open. */

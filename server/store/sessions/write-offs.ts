@@ -14,7 +14,7 @@ const note = statement(
   'UPDATE accounts SET written_off = :writtenOff, written_off_on = :today WHERE user_id = :userId',
 )
 
-/** Adds to the account's write-offs of the day. The caller must have locked the account. */
+/** Adds an amount to the account's write-offs for the day. The caller must have locked the account. */
 export function noteWriteOff(tx: Tx, account: AccountRow, { amount, now }: { amount: Units; now: EpochMs }): void {
   const today = periodStart('day', now)
   const before = account.writtenOffOn === today ? account.writtenOff : 0

@@ -194,7 +194,8 @@ export class SqliteEngine implements Engine {
       },
       made: () => {},
       holdersChanged: (of) => {
-        // Every change clears the cache of client tokens, because a token ends with the key or login that created it.
+        // Every change clears the cache of client tokens, because a token becomes invalid with the key or login that
+        // created it.
         const isOf = (kind: Holding) => of === 'users' || of === kind || kind === 'client-tokens'
         for (const [kind, cache] of this.#holders) if (isOf(kind)) cache.clear()
       },

@@ -60,7 +60,7 @@ export function assertUndamaged(dataDir: string): void {
   if (damage !== undefined) throw damaged(dataDir, damage)
 }
 
-/** The schema must be current. */
+/** Verifies the ledger without changing the database. The schema must be current. */
 export function inspectLedger(dataDir: string): LedgerReport {
   return readOnly(databaseFile(dataDir), (db) => verifyLedger(db))
 }

@@ -16,7 +16,7 @@ const names = [
 ] as const
 const payloads = 'payloads'
 
-/** Removes the access of other users. `left` lists the paths that this process is not allowed to change. */
+/** Removes other users' access. `left` lists the paths that this process is not allowed to change. */
 export function keepPrivate(dataDir: string): { closed: string[]; left: string[] } {
   const found: { closed: string[]; left: string[] } = { closed: [], left: [] }
   const close = (path: string) => {

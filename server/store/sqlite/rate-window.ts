@@ -63,7 +63,7 @@ export class RateWindow {
     return { limit, used, oldestAt: used === 0 ? null : times[times.length - used]!, now }
   }
 
-  /** Must be called when an execution is accepted, after the user's window was read. */
+  /** Adds an accepted execution to the user's window. The window must have been read before. */
   accepted(userId: string, at: EpochMs): void {
     const known = this.#known.get(userId)
     if (!known) return
@@ -71,7 +71,10 @@ export class RateWindow {
     if (known.times.length - known.from > known.limit) known.from++
   }
 
-  /** Must be called when a command was undone or a commit failed. Windows are then read from the rows again. */
+  /**
+   * Discards all windows, so that they are read from the rows again. Must be called when a command was undone or a
+   * commit failed.
+   */
   clear(): void {
     this.#known.clear()
   }

@@ -104,12 +104,12 @@ export class RowMemory<Row> {
     }
   }
 
-  /** Must be called between batches, when all changes are written. */
+  /** Empties the cache if it has grown too large. Must be called between batches, when all changes are written. */
   trim(): void {
     if (this.#known.size > knownMax) this.#known.clear()
   }
 
-  /** Must be called if the batch was rolled back or another connection has written. */
+  /** Discards all rows and changes. Must be called if the batch was rolled back or another connection has written. */
   clear(): void {
     this.#known.clear()
     this.#unwritten = []

@@ -25,7 +25,7 @@ export class UsedOfLimits {
   readonly #putRate: Statement
   readonly #windows = new RowMemory<Window>((window) => this.#writeWindow(window))
   readonly #rates = new RowMemory<Rate>(({ keyId, startsAt, used }) => void this.#putRate.run(keyId, startsAt, used))
-  /** Numbers of queued tasks by user, which `Counters` writes to the database. */
+  /** Number of queued tasks per user, which `Counters` writes to the database. */
   readonly #waiting = new RowMemory<number>(() => {})
   readonly #all = [this.#windows, this.#rates, this.#waiting]
   readonly #counters: Counters
@@ -140,7 +140,7 @@ export class UsedOfLimits {
     return this.#rates.find(keyId, 0, () => this.#getRate.get(keyId))
   }
 
-  /** Adds to a window. If the limit was lowered below the resulting usage, stores that usage as the limit. */
+  /** Adds spend to a window. If the limit was lowered below the resulting usage, stores that usage as the limit. */
   #change(kept: Kept<Window>, window: Window, by: Spent & { amount: number }): void {
     const { carried, ownerId, reachedAt, startsAt, userId } = window
     const charged = window.charged + by.charged

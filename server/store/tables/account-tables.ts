@@ -265,8 +265,8 @@ export function accountTables({
   )
 
   /**
-   * Spend under a limit of a key, client token or user, with one row per period. A refund changes the rows in which its
-   * charge was counted. Each task and turn stores these in `countedIn`.
+   * Spend that counts toward the limit of a key, client token or user, with one row per period. A refund changes the
+   * rows in which its charge was counted. Each task and turn stores these in `countedIn`.
    */
   const spendWindows = table(
     'spend_windows',

@@ -99,12 +99,15 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
       email: text().notNull(),
       /** JSON object with the values for the mail's template. */
       data: text().notNull(),
-      /** The encrypted link. Deleted when the mail has ended. */
+      /** The encrypted link. Deleted once the mail was sent or has failed. */
       sealed: text(),
       status: text({ enum: mailStatuses }).notNull(),
       /** Attempts so far. The outcome of an attempt is stored only if no later attempt has started. */
       attempts: number().notNull(),
-      /** Time of the next attempt or, during an attempt, the end of its lease. Null once the mail has ended. */
+      /**
+       * Time of the next attempt or, during an attempt, the end of its lease. Null once the mail was sent or has
+       * failed.
+       */
       dueAt: number('due_at'),
       attemptedAt: number('attempted_at'),
       error: text(),

@@ -16,7 +16,7 @@ export function peopleTables(
     'identities',
     {
       issuer: text().notNull(),
-      /** The provider's id of the person. Unlike an email address, it never changes and is never reused. */
+      /** The person's id at the provider. Unlike an email address, it never changes and is never reused. */
       subject: text().notNull(),
       userId: userId(),
       createdAt: number('created_at').notNull(),
@@ -102,7 +102,7 @@ export function peopleTables(
    * credit again.
    */
   const trialCredits = table('trial_credits', {
-    /** SHA-256 of the email address without letter case and tag, or of the issuer and subject at a provider. */
+    /** SHA-256 of the lower-case email address without its tag, or of the issuer and subject at a provider. */
     identityHash: text('identity_hash').primaryKey(),
     createdAt: number('created_at').notNull(),
   })
@@ -152,7 +152,10 @@ export function peopleTables(
       maxCost: number('max_cost'),
       isOnce: number('is_once').notNull(),
       usedAt: number('used_at'),
-      /** Id of the key, login or platform key that created the token. When it ends, the token ends too. */
+      /**
+       * Id of the key, login or platform key that created the token. The token becomes invalid when that credential
+       * does.
+       */
       createdBy: text('created_by').notNull(),
       createdAt: number('created_at').notNull(),
       expiresAt: number('expires_at').notNull(),

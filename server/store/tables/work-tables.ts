@@ -44,7 +44,7 @@ export function workTables(
        * interrupted task keeps the status `processing`.
        */
       queued: number().notNull(),
-      /** Number of claims. A write by an earlier attempt changes no row. */
+      /** How many times the task has been claimed. A write by an earlier attempt changes no row. */
       attempt: number().notNull(),
       /** For a metered or token-priced task, the maximum cost until the task is completed. */
       cost: number().notNull(),
@@ -232,7 +232,7 @@ export function workTables(
       index('sessions_user_active').on(session.userId, session.activeAt, session.isCompleted, session.agentId),
       // Used by retention, which reads the sessions of all users.
       index('sessions_active').on(session.activeAt),
-      // Sessions without messages, which have a bound per account.
+      // Sessions without messages, whose number per account is bounded.
       index('sessions_empty')
         .on(session.userId, session.activeAt)
         .where(sql`message_count = 0`),

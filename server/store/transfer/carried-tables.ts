@@ -7,7 +7,8 @@ import { peopleTables } from '../tables/people-tables.ts'
 import type { TableWords } from '../tables/table-words.ts'
 import { workTables } from '../tables/work-tables.ts'
 
-// Tables and columns of an export, which both engines have. `seq` is included, but the leases are not.
+// Tables and columns that an export contains, all of which exist on both engines. `seq` is included, but the leases are
+// not.
 
 // Loaded as CommonJS, because Node's ES module loader is slow with Drizzle (see `applied-migrations.ts`).
 const require = createRequire(import.meta.url)
@@ -52,7 +53,7 @@ type CarriedColumn = { name: string; isText: boolean }
 /** `key` determines the order of the rows. On SQLite, the column `seq` is the rowid. */
 export type CarriedTable = { name: string; columns: CarriedColumn[]; key: CarriedColumn[]; hasSeq: boolean }
 
-/** Sorted so that each row comes after the rows it refers to. */
+/** The exported tables, sorted so that each row comes after the rows it refers to. */
 export const carriedTables: readonly CarriedTable[] = [users, ...tables.flatMap((of) => Object.values(of))]
   .map((table): CarriedTable => {
     const { columns, name, primaryKeys } = getTableConfig(table)

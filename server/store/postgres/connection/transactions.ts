@@ -250,7 +250,7 @@ export class Transactions {
 /** Default of `silentMs`. It must be longer than the lock timeout. */
 export const silentMsMax = 15_000
 
-/** Returns undefined if the commit succeeded. */
+/** Commits the transaction. Returns undefined on success, and otherwise the error. */
 async function commit(client: PgClient): Promise<{ error: unknown } | undefined> {
   try {
     const { command } = await client.query('COMMIT')
