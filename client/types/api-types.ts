@@ -367,7 +367,7 @@ export type CreatedInvitation = {
   acceptedAt: string | null
   /** The link for the invited person, shown only once. It works once, for anyone who has it */
   url: string
-  /** Whether the service also mails the link to the invited person */
+  /** Whether the service also emails the link to the invited person */
   isMailed: boolean
 }
 
@@ -661,7 +661,7 @@ export type LoginOptions = {
     /** URL where the browser starts the login; append `?returnTo=/path` to choose the page after it */
     url: string
   }[]
-  /** Whether the service mails links to set a new password */
+  /** Whether the service emails links for setting a new password */
   canResetPassword: boolean
   /** Whether visitors can create an account with an email address */
   canSignUp: boolean
@@ -674,10 +674,10 @@ export type Mail = {
     port: number
     /** `optional` uses STARTTLS if the server offers it */
     tls: "implicit" | "starttls" | "optional"
-    /** Sender of all mails */
+    /** Sender of all emails */
     from: string
   } | null
-  /** The newest 50 mails of the last four days */
+  /** The newest 50 emails of the last four days */
   newest: Array<{
     id: string
     kind: "invitation" | "sign-up" | "account.exists" | "password" | "balance.low" | "payment.succeeded" | "payment.refunded" | "payment.disputed" | "webhook.disabled" | "key.expiring"
