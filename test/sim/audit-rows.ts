@@ -87,11 +87,12 @@ export type TopupRow = {
   disputed: number
   is_auto: 0 | 1
   created_at: number
+  updated_at: number
 }
 export type WindowRow = { owner_id: string; starts_at: number; user_id: string; charged: number; held: number }
 export const accountColumns =
   'user_id, balance, held, carried, owed, blocked_until, connectors_blocked_until, platform_credited'
-export const topupColumns = 'id, user_id, status, amount, refunded, disputed, is_auto, created_at'
+export const topupColumns = 'id, user_id, status, amount, refunded, disputed, is_auto, created_at, updated_at'
 export const windowColumns = 'owner_id, starts_at, user_id, charged, held'
 export type MessageRow = { turn_id: string; role: string; content: string; is_truncated: number; tokens: number }
 

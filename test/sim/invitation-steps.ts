@@ -6,7 +6,7 @@ import type { SimWorld } from './sim-world.ts'
 
 const lifeMs = 7 * 86_400_000
 /** Maximum number of people. With more of them, fewer requests would hit the edges of time windows. */
-const peopleMax = 10
+export const peopleMax = 10
 const creditsUsd = ['0', '0.0000', '0.0001', '1.5', '3.2500'] as const
 
 /**
@@ -69,7 +69,7 @@ function accept(world: SimWorld, { token }: SimInvitation): Promise<SimAnswer> {
 }
 
 /** Accepts an invitation several times in parallel. Expects one account and one credit. */
-async function acceptInvitation(world: SimWorld, invitation: SimInvitation): Promise<number> {
+export async function acceptInvitation(world: SimWorld, invitation: SimInvitation): Promise<number> {
   const { checks, random, state } = world
   const { credit, email, id } = invitation
   const count = random.between(1, 3)

@@ -142,7 +142,7 @@ export class HeldInWindows {
     }
     for (const [name, { changedAt, charged }] of state.windows) {
       if (found.has(name) || charged === 0 || now - changedAt > keptMs) continue
-      const tokenExpiresAt = state.clientTokens.get(name.split(' ')[0]!) ?? Infinity
+      const tokenExpiresAt = state.clientTokens.get(name.split(' ')[0]!)?.expiresAt ?? Infinity
       if (now - tokenExpiresAt >= tokenKeptMs) continue
       checks.that(false, `${charged} of ${name} are not counted`)
     }

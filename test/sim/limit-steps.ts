@@ -103,7 +103,7 @@ export async function clientTokenStep(world: SimWorld): Promise<number> {
   checks.same(answer.status, refused || 200, 'the status of a client token')
   if (answer.status !== 200) return 1
   const { expiresAt, id, token } = answer.body
-  world.state.clientTokens.set(id, Date.parse(expiresAt))
+  world.state.clientTokens.set(id, { userId: person.userId, expiresAt: Date.parse(expiresAt) })
   const spend = { amount: maxCost, reset: 'never' } as const
   const spender: Spender = { person, key: { countsAs: id, spend, ...(key && { maker: key }) } }
   const count = random.between(1, 5)

@@ -15,6 +15,7 @@ import { gates, type GateEnd } from './sim-gates.ts'
 
 export const simSecret = 'a secret of the simulation only'
 export const simConcurrency = 6
+export const simTrialCredit = 9000
 export const simLimits: Limits = {
   ...resolveLimits({}, {}),
   taskConcurrency: simConcurrency,
@@ -94,6 +95,7 @@ export async function startSimApp(dataDir: string, options: SimApp): Promise<App
     connectorPrivateHosts: ['127.0.0.1'],
     webhookPrivateHosts: ['127.0.0.1'],
     limits: simLimits,
+    signUp: { isOpen: true, domains: null, newcomer: { plan: null, credit: simTrialCredit } },
     payments: { ...stubKeys, apiUrl: process.env[paymentsVariable]!, returnOrigins: [] },
     ...options,
   })
@@ -111,6 +113,8 @@ export class FaultLog implements Logger {
 
   error(fields: object, message: string): void {
     const { err } = fields as { err?: unknown }
+    // An erasure step makes the provider fail.
+    if (err instanceof Error && err.message.startsWith('Could not reach the payment provider')) return
     this.#faults.push(`${message}: ${err instanceof Error ? err.stack : JSON.stringify(fields)}`)
   }
 

@@ -31,6 +31,8 @@ const limits = { executions: 10, failures: 10, windowMs: 600_000, blockSeconds: 
 export class SimModel {
   state: SimState = {
     people: [],
+    erased: [],
+    trials: new Set(),
     tasks: new Map(),
     sessions: new Map(),
     links: [],
@@ -73,13 +75,14 @@ export class SimModel {
   }
 
   person(userId: string): SimPerson {
-    const found = this.state.people.find((person) => person.userId === userId)
+    const found = this.ofUser(userId)
     if (!found) throw new Error(`nobody has the id ${userId}`)
     return found
   }
 
   ofUser(userId: string): SimPerson | undefined {
-    return this.state.people.find((person) => person.userId === userId)
+    const { erased, people } = this.state
+    return [...people, ...erased].find((person) => person.userId === userId)
   }
 
   used(person: SimPerson, now: number): number {

@@ -22,6 +22,7 @@ export type SimReport = {
   restores: number
   clockMoves: number
   people: number
+  erased: number
   tasks: Record<string, number>
   turns: Record<string, number>
   money: SimMoney
@@ -130,7 +131,7 @@ export function reportLines(report: SimReport, repeat: string): string[] {
     ),
     ...wrapped(
       'money in',
-      `${usd(credited)} credited to ${report.people} people, ${usd(toppedUp)} paid by them, recharges: ${counted(report.recharges)}`,
+      `${usd(credited)} credited to ${report.people} people and ${report.erased} erased ones, ${usd(toppedUp)} paid by them, recharges: ${counted(report.recharges)}`,
     ),
     ...wrapped(
       'money out',

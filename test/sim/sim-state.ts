@@ -203,11 +203,16 @@ export type SimPlatformKey = {
   taken: number
 }
 
-export type SimLink = { url: string; expiresAt: number; json: string }
+/** `isErased`: the payload was erased with its user. */
+export type SimLink = { userId: string; url: string; expiresAt: number; json: string; isErased?: boolean }
 
 /** Plain data about people and their requests. `clone` copies it, as a backup copies the service's data. */
 export type SimState = {
   people: SimPerson[]
+  /** Former people. Their money still changes with late payment events. */
+  erased: SimPerson[]
+  /** Addresses without tags that got the trial credit. */
+  trials: Set<string>
   tasks: Map<string, SimTask>
   sessions: Map<string, SimSession>
   links: SimLink[]
@@ -218,5 +223,5 @@ export type SimState = {
   /** By owner and period start. */
   windows: Map<string, SimWindow>
   spent: SimSpent[]
-  clientTokens: Map<string, number>
+  clientTokens: Map<string, { userId: string; expiresAt: number }>
 }

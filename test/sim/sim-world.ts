@@ -5,6 +5,7 @@ import { draftKey } from '../../server/auth/keys/manage-keys.ts'
 import { newSecretToken } from '../../server/auth/logins/login-token.ts'
 import type { Store } from '../../server/store/store.ts'
 import type { ChatReader } from '../support/chat-reader.ts'
+import { checkText } from './answer-text.ts'
 import { nothingSeen, RowAudit, type SeenRows } from './row-audit.ts'
 import type { MachineTime } from './sim-clock.ts'
 import { Checks, Violation } from './sim-checks.ts'
@@ -34,8 +35,6 @@ const peopleCount = 5
 const plansAtFirst: Record<number, SimPlan> = { 1: 'daily', 2: 'narrow' }
 /** Two additional people chat with models: one can afford anything, the other cannot. */
 const modelPeopleCount = 2
-/** A whole API key. Errors show only the start of a rejected one. */
-const wholeKey = /errand_sk_\w{16}/
 export const startOfTime = Date.UTC(2026, 0, 15, 12)
 
 /** A chat with an agent or model provider that waits at a gate. */
@@ -219,8 +218,7 @@ export class SimWorld {
         answer.status < 500 || (answer.status === 503 && (isDown || of.mayBeBusy?.() === true)),
         () => `${method} ${path} was answered ${answer.text}`,
       )
-    // Only the response to the request that creates a key contains the key.
-    if (kind !== 'key') this.checks.that(!wholeKey.test(answer.text), `${method} ${path} was answered with a key`)
+    checkText(this.checks, { kind, text: answer.text, what: `${method} ${path}`, state: this.state })
     this.note(
       `${kind} ${method} ${path} ${JSON.stringify(of.body ?? '').slice(0, 120)} → ${answer.status} ${answer.status >= 400 ? answer.text.slice(0, 120) : ''}`,
     )

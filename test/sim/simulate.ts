@@ -7,12 +7,14 @@ import { checkModelMoney, holdModelStep, modelBurst, modelChatStep, ownToolStep 
 import { creditStep, forbiddenStep, staleStep, suspendStep, unblockStep, verifyStep } from './money-steps.ts'
 import { backupStep, crashStep, finishStep, restartStep, restoreStep } from './restart-steps.ts'
 import { edgeStep } from './edge-steps.ts'
+import { eraseStep } from './erasure-steps.ts'
 import { guardStep } from './guard-steps.ts'
 import { invitationStep } from './invitation-steps.ts'
 import { clientTokenStep, limitStep } from './limit-steps.ts'
 import { paymentStep, topupStep } from './payment-steps.ts'
 import { rechargesOf } from './recharge-model.ts'
 import { rechargeStep, setRechargeStep } from './recharge-steps.ts'
+import { signUpStep } from './sign-up-steps.ts'
 import {
   createSessionStep,
   deleteSessionStep,
@@ -90,6 +92,8 @@ const steps = {
   key: [keyStep, 25],
   login: [loginStep, 5],
   invitation: [invitationStep, 4],
+  signUp: [signUpStep, 8],
+  erase: [eraseStep, 8],
   foreign: [foreignStep, 20],
   stranger: [strangerStep, 3],
   stale: [staleStep, 15],
@@ -206,6 +210,7 @@ async function simulateOn(
   await abandonedHaveEnded()
   const { clockMoves, crashes, operations: byKind, refusals, restarts, restores } = world
   const { seen } = world.audit
+  const everybody = [...world.state.people, ...world.state.erased]
   return {
     engine: engine.name,
     nodes: engine.nodes,
@@ -219,13 +224,14 @@ async function simulateOn(
     restores,
     clockMoves,
     people: world.state.people.length,
+    erased: world.state.erased.length,
     ...endsOf(seen),
     money: moneyOf(seen.transactions),
     models: violation ? null : world.bills.check(seen),
-    balances: world.state.people.reduce((sum, { balance }) => sum + balance, 0),
+    balances: everybody.reduce((sum, { balance }) => sum + balance, 0),
     debts: world.model.debts,
     recharges: rechargesOf(world.state),
-    owed: world.state.people.reduce((sum, { owed }) => sum + owed, 0),
+    owed: everybody.reduce((sum, { owed }) => sum + owed, 0),
     checks: world.checks.count,
     seconds: (performance.now() - begun) / 1000,
     violation,

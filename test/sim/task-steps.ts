@@ -289,7 +289,12 @@ async function readPayload(world: SimWorld, { body, field, task }: ReadPayload):
   checks.same(body[field], firstCharacters(json, 1024), `the preview of ${what}`)
   const download = await world.send({ kind: 'payload', path: uri })
   checks.same([download.status, download.text === json], [200, true], `the download of ${what}`)
-  world.state.links.push({ url: uri, expiresAt: (Math.floor(world.now / 1000) + 3600) * 1000, json })
+  world.state.links.push({
+    userId: task.asked.userId,
+    url: uri,
+    expiresAt: (Math.floor(world.now / 1000) + 3600) * 1000,
+    json,
+  })
   if (world.state.links.length > 40) world.state.links.shift()
   const at = random.between(1, 40)
   const other = uri.at(-at) === 'A' ? 'B' : 'A'
@@ -303,11 +308,12 @@ async function readPayload(world: SimWorld, { body, field, task }: ReadPayload):
 /** Checks that a signed link serves its payload until it expires, even after restarts. */
 export async function linkStep(world: SimWorld, link?: SimLink): Promise<void> {
   const { links } = world.state
-  if (links.length === 0) return await readTaskStep(world)
-  const { expiresAt, json, url } = link ?? world.random.pick(links)
+  if (!link && links.length === 0) return await readTaskStep(world)
+  const { expiresAt, isErased = false, json, url } = link ?? world.random.pick(links)
   const { pathname, search } = new URL(url)
   const answer = await world.send({ kind: 'payload', path: pathname + search })
-  world.checks.same(answer.status, expiresAt > world.now ? 200 : 403, 'the status of a link')
+  const served = isErased ? 404 : 200
+  world.checks.same(answer.status, expiresAt > world.now ? served : 403, 'the status of a link')
   if (answer.status === 200) world.checks.that(answer.text === json, 'a link serves its own object')
 }
 

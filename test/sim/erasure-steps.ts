@@ -1,0 +1,93 @@
+import { usdOfUnits } from './chat-cost.ts'
+import { crash } from './restart-steps.ts'
+import type { SimPerson } from './sim-state.ts'
+import type { SimWorld } from './sim-world.ts'
+import { linkStep } from './task-steps.ts'
+
+const peopleMin = 4
+const disputeMs = 120 * 86_400_000
+
+/**
+ * Lets an admin erase a person, or has the erasure rejected because of open work, a debt, a payment or the balance.
+ * The ledger keeps the person's rows, and late refunds and disputes still change the balance.
+ */
+export async function eraseStep(world: SimWorld): Promise<number> {
+  const { checks, model, payments, random, state } = world
+  const able = state.people.filter(({ isOfModels }) => !isOfModels)
+  if (able.length <= peopleMin) return 0
+  const free = able.filter((one) => !isBound(world, one))
+  const owing = able.filter(({ owed }) => owed > 0)
+  const preferred = random.pick([free, free, owing, able])
+  const person = random.pick(preferred.length > 0 ? preferred : able)
+  const { balance, hasMethod, userId } = person
+  const forfeit = balance + (random.chance(0.1) ? 1 : 0)
+  const isRefused = isBound(world, person) || forfeit !== balance
+  const isUnreachable = random.chance(0.3)
+  const expected = isRefused ? 409 : isUnreachable && hasMethod ? 503 : 200
+  if (expected === 200 && balance > 0) model.askCredit(userId, -balance)
+  const credential = await world.adminCredential()
+  // Stripe's client does not retry after 401.
+  if (isUnreachable) payments.stub.failure = 401
+  const { status } = await world.send({
+    kind: 'erase',
+    method: 'POST',
+    path: `/api/users/${userId}/erase`,
+    credential,
+    body: { forfeitBalanceUsd: usdOfUnits(forfeit) },
+    mayBeBusy: () => expected === 503,
+  })
+  payments.stub.failure = undefined
+  checks.same(status, expected, `the status of the erasure of ${userId} with ${balance}`)
+  if (status === 503) person.recharge = null
+  if (status === 200) await finishErasure(world, person)
+  return 1
+}
+
+/** Whether something of the person prevents the erasure. */
+function isBound({ audit, now }: SimWorld, { owed, userId }: SimPerson): boolean {
+  const { openTasks, openTurns, tasks, turns } = audit.seen
+  const isOwn = (row: { user_id: string } | undefined) => row!.user_id === userId
+  if (owed > 0 || [...openTasks].some((id) => isOwn(tasks.get(id)))) return true
+  if ([...openTurns].some((id) => isOwn(turns.get(id)))) return true
+  const topups = audit.reader.everything().topups.filter(isOwn)
+  return topups.some((row) => row.status === 'open' || (row.disputed > 0 && row.updated_at > now - disputeMs))
+}
+
+async function finishErasure(world: SimWorld, person: SimPerson): Promise<void> {
+  const { audit, checks, random, state } = world
+  const { keys, userId } = person
+  state.people = state.people.filter((other) => other !== person)
+  state.erased.push(person)
+  audit.seen.erased.add(userId)
+  Object.assign(person, { isSuspended: true, hasMethod: false, recharge: null })
+  for (const key of keys) key.isRevoked = true
+  for (const login of person.logins) login.hasEnded = true
+  const owners = new Set(keys.map(({ countsAs }) => countsAs))
+  for (const [id, token] of state.clientTokens) if (token.userId === userId) owners.add(id)
+  for (const name of state.windows.keys()) if (owners.has(name.split(' ')[0]!)) state.windows.delete(name)
+  const links = state.links.filter((link) => link.userId === userId)
+  state.links = state.links.filter((link) => link.userId !== userId)
+
+  if (random.chance(0.2)) await crash(world)
+  await world.beside(async ({ erasure }) => {
+    while (await erasure.eraseMore(userId)) continue
+    checks.that(!(await erasure.inProgress()).includes(userId), `the erasure of ${userId} has ended`)
+  })
+  for (const session of state.sessions.values()) if (session.userId === userId) session.isDeleted = true
+  world.refresh()
+  checks.same(person.balance, 0, `the balance of the erased ${userId}`)
+  for (const row of world.audit.reader.everything().tasks.filter((task) => task.user_id === userId)) {
+    const { request, request_payload: requestPayload, response, response_payload: responsePayload, tags } = row
+    const contents = [request, requestPayload, response, responsePayload, tags]
+    checks.same(contents, ['{}', null, null, null, null], `what is left of ${row.id}`)
+  }
+  const credential = { kind: 'key', token: random.pick(keys).token } as const
+  const { status } = await world.send({ kind: 'account', path: '/api/account', credential })
+  checks.same(status, 401, `a key of the erased ${userId}`)
+  // `send` rejects answers that contain the address of an erased person.
+  for (const path of [`/api/users/${userId}`, '/api/users?limit=100', '/api/admin/audit?limit=100']) {
+    const answer = await world.send({ kind: 'account', path, credential: await world.adminCredential() })
+    checks.same(answer.status, 200, `the status of ${path} after an erasure`)
+  }
+  if (links.length > 0) await linkStep(world, { ...random.pick(links), isErased: true })
+}
