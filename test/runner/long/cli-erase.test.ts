@@ -14,7 +14,12 @@ test('users erase removes a saved card at the provider first, or erases nothing'
     status: 'paid',
     paid: { amount: 100_000, currency: 'usd' },
     method: { customerId: 'cus_1', methodId: 'pm_1', methodLabel: 'visa 4242' },
-    ...{ reason: null, checkoutId: null, paymentId: 'pi_1', receiptUrl: null, refunded: 0, disputed: 0 },
+    reason: null,
+    checkoutId: null,
+    paymentId: 'pi_1',
+    receiptUrl: null,
+    refunded: 0,
+    disputed: 0,
   } as const
   await besideServer(dataDir, async ({ payments }) => {
     await payments.createTopup(topup)
