@@ -82,3 +82,24 @@ test('a card that is saved while another is removed is removed too', async () =>
   await expectStatus(200, erase('20'))
   expect([...stub.detached]).toEqual([first, second])
 })
+
+test('an erasure that is interrupted after the card is removed can be repeated', async () => {
+  const { admin, person, save, service, stub } = await start()
+  const methodId = await save(person)
+  const { payments } = service.app.store
+  const { forgetMethod } = payments
+  payments.forgetMethod = () => {
+    payments.forgetMethod = forgetMethod
+    return Promise.reject(new Error('the process dies here'))
+  }
+  const browser = await Browser.loggedIn(service, { email: admin.email, password })
+  const erase = () => browser.post(`/api/users/${person.userId}/erase`, { forfeitBalanceUsd: '10' })
+  expect(await erase()).toMatchObject({ status: 500 })
+  expect([...stub.detached]).toEqual([methodId])
+  expect((await service.get('/api/account', person.key)).body).toMatchObject({
+    balanceUsd: '10.0000',
+    payments: { savedMethod: 'visa 4242', autoRecharge: null },
+  })
+  await expectStatus(200, erase())
+  expect((await service.get('/api/account', person.key)).status).toBe(401)
+})

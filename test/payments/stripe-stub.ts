@@ -265,6 +265,7 @@ export class StripeStub {
     if (kind === 'payment_intents') return found(this.#expanded(this.intents.get(id), Object.values(query)))
     if (path === '/v1/events') return ok(this.#listEvents(query, types))
     if (kind === 'payment_methods' && act === 'detach') {
+      if (this.detached.has(id)) return invalid('The payment method is not attached to a customer')
       this.detached.add(id)
       return ok({ id, object: 'payment_method' })
     }
