@@ -17,6 +17,7 @@ const scans = [
   '?createdBefore=2020-01-01T00:00:00Z',
   '?createdAfter=2020-01-01T00:00:00Z',
   '?status=failed',
+  '?endpointId=bench.noop',
   '?search=nowhere',
 ]
 const scanTimes = 3

@@ -65,13 +65,14 @@ export function describeSearch(contractTest: ContractTest): void {
       })
       return taskId
     }
-    const ids = [await fail('The "Provider" is down', 'text'), await fail('Timed out', 'text')]
+    const ids = [await fail('The "Provider" is down', 'text'), await fail('Timed\0 out', 'text')]
     const image = await fail('The provider is slow', 'image')
     await world.completed(userId)
     const find = async (search: string, filter = {}) =>
       (await world.store.listTasks({ userId, search, ...filter, ...all })).tasks.map(({ id }) => id)
     expect(await find('PROVIDER')).toEqual([image, ids[0]])
     expect(await find('the "provider"')).toEqual([ids[0]])
+    expect(await find('OUT')).toEqual([ids[1]])
     expect(await find('provider', { agentId: 'image' })).toEqual([image])
     expect(await find('provider', { agentId: 'image', status: 'completed' })).toEqual([])
     expect(await find('provider', { outcome: 'failed', tags: ['a:b'] })).toEqual([])
@@ -89,6 +90,10 @@ export function describeSearch(contractTest: ContractTest): void {
     expect(await find({ endpointId: 'text.one' })).toEqual([second, first])
     expect(await find({ keyId: 'key_a' })).toEqual([first])
     expect(await find({ keyId: 'key_b', endpointId: 'text.two' })).toEqual([])
+    expect(await find({ keyId: 'key_a', agentId: 'text' })).toEqual([first])
+    expect(await find({ keyId: 'key_a', agentId: 'image' })).toEqual([])
+    expect(await find({ keyId: 'key_a', status: 'pending' })).toEqual([first])
+    expect(await find({ keyId: 'key_a', status: 'failed' })).toEqual([])
     expect(await find({ keyId: 'key_c' })).toEqual([])
     expect(await find({ endpointId: 'text.two', agentId: 'text', status: 'pending' })).toEqual([third])
     expect(await world.read(userId, first)).toMatchObject({ keyId: 'key_a' })

@@ -133,6 +133,20 @@ test('lists by status or agent read only matching tasks, even without table stat
   ).toEqual([])
 })
 
+test('lists are skipped, and counted by agent, endpoint and key, without reading rows of tasks', async () => {
+  const skips = planned.filter(({ sql }) =>
+    /^SELECT (?:\* FROM \(SELECT )?created_at AS createdAt, seq FROM tasks INDEXED BY tasks_user/.test(sql),
+  )
+  expect(skips).toHaveLength(4)
+  const steps = skips.flatMap(({ plan }) => plan.filter((step) => step.startsWith('SEARCH')))
+  expect(steps.filter((step) => !step.startsWith('SEARCH tasks USING COVERING INDEX tasks_user'))).toEqual([])
+  const dataDir = newFolder()
+  await openIn(dataDir, { clock: () => new FakeClock(), limits: noLimits }).store.close()
+  const count = `SELECT count(*) FROM tasks INDEXED BY tasks_user
+    WHERE user_id = ? AND created_at < ? AND agent_id = ? AND endpoint_id = ? AND key_id = ?`
+  expect(withRaw(dataDir, (raw) => planOf(raw, count)).plan).toEqual([expect.stringContaining('COVERING INDEX')])
+})
+
 test('a list by tag reads only the tasks with the tag', () => {
   const ofTag = planned.filter(({ sql }) => sql.includes('FROM task_tags'))
   expect(ofTag).toHaveLength(6)

@@ -62,6 +62,8 @@ export type Filtered<Row> = {
   skip: ReadPiece<ListPlace>
   /** Whether all rows in the range match the filter. A full batch then needs no `count`. */
   isUnfiltered?: boolean
+  /** Whether an index contains the filter. Batches are then as large as without a filter. */
+  isOfIndex?: boolean
   count: (piece: Piece) => Answer<{ count: number } | undefined>
   /** Total number of matching rows, if known. Reading then stops at the end of the page. */
   total?: number | undefined
@@ -75,13 +77,13 @@ export type Filtered<Row> = {
 export function* readFilteredPage<Row extends ListPlace>(
   on: Reads,
   { after: cursor, limit, offset, userId }: PageOf & ListRange,
-  { count, isUnfiltered = false, piece: whole, read, skip, total: known }: Filtered<Row>,
+  { count, isOfIndex = false, isUnfiltered = false, piece: whole, read, skip, total: known }: Filtered<Row>,
 ): Op<Found<Row> & { total: number }> {
   const rows: Row[] = []
   let total = 0
   if (known === 0) return { rows, total }
-  // With a filter, use smaller batches, because reading a row's tags takes as long as skipping many rows.
-  const pieceRows = isUnfiltered ? on.skippedPerTick : Math.ceil(on.skippedPerTick / 20)
+  // For other filters, use smaller batches, because reading a row's tags takes as long as skipping many rows.
+  const pieceRows = isUnfiltered || isOfIndex ? on.skippedPerTick : Math.ceil(on.skippedPerTick / 20)
   let left = offset
   let { after } = whole
   for (;;) {

@@ -13,6 +13,8 @@ export type Dialect = {
   position: string
   /** Converts only ASCII letters to lower case. */
   lower: (text: string) => string
+  /** Compares a column without null characters with a LIKE pattern, ignoring only the case of ASCII letters. */
+  isLike: (column: string, pattern: string) => string
   /** Suffix of a SELECT that locks the rows until the transaction ends. */
   forUpdate: string
   /** Suffix of a SELECT that skips rows which other transactions have locked. */
@@ -43,6 +45,7 @@ export const sqlite: Dialect = {
   least: 'min',
   position: 'instr',
   lower: (text) => `lower(${text})`,
+  isLike: (column, pattern) => `${column} LIKE ${pattern} ESCAPE '\\'`,
   forUpdate: '',
   skipLocked: '',
   noIndex: '+',
@@ -63,6 +66,7 @@ export const postgres: Dialect = {
   least: 'least',
   position: 'strpos',
   lower: (text) => `lower(${text} COLLATE "C")`,
+  isLike: (column, pattern) => `${column} COLLATE "C" ILIKE ${pattern}`,
   forUpdate: 'FOR NO KEY UPDATE',
   skipLocked: 'FOR UPDATE SKIP LOCKED',
   noIndex: '',

@@ -25,6 +25,7 @@ const words = {
   sql,
   seq: () => number().primaryKey().generatedAlwaysAsIdentity(),
   bySeq: ({ seq }: { seq: unknown }) => [seq],
+  byFilter: ({ seq }: { seq: unknown }) => [seq],
   madeInOrder: () => ({ seq: number().notNull().generatedAlwaysAsIdentity() }),
   lease: () => ({ leaseUntil: number('lease_until') }),
   taskLeases: (task: Leased) => [

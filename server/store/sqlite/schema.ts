@@ -23,6 +23,7 @@ const words: TableWords = {
   sql,
   seq: () => integer().primaryKey(),
   bySeq: () => [],
+  byFilter: ({ seq, agentId, endpointId, keyId }) => [seq, agentId, endpointId, keyId],
   madeInOrder: () => ({}),
   lease: () => ({}),
   taskLeases: () => [],

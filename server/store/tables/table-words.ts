@@ -29,6 +29,8 @@ export type TableWords = {
   seq: () => ReturnType<ReturnType<typeof integer>['primaryKey']>
   /** Last column of an index, which orders rows of the same millisecond by creation. */
   bySeq: (table: { seq: AnySQLiteColumn }) => AnySQLiteColumn[]
+  /** Like `bySeq`. On SQLite, also the columns by which tasks are counted without reading their rows. */
+  byFilter: (task: Record<'seq' | 'agentId' | 'endpointId' | 'keyId', AnySQLiteColumn>) => AnySQLiteColumn[]
   /** Adds a `seq` column to a table with another primary key. SQLite uses the rowid instead. */
   madeInOrder: () => object
   /** Adds the time at which a node's lease on the task or turn expires. Adds no column on an engine without leases. */

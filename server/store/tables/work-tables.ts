@@ -5,6 +5,7 @@ import type { TableWords } from './table-words.ts'
 
 export function workTables(
   {
+    byFilter,
     bySeq,
     check,
     index,
@@ -112,7 +113,7 @@ export function workTables(
     },
     (task) => [
       // For each combination of agent and status, one of these indexes returns the newest tasks without sorting.
-      index('tasks_user').on(task.userId, task.createdAt, ...bySeq(task)),
+      index('tasks_user').on(task.userId, task.createdAt, ...byFilter(task)),
       index('tasks_user_status').on(task.userId, task.status, task.createdAt, ...bySeq(task)),
       index('tasks_user_agent_status').on(task.userId, task.agentId, task.status, task.createdAt, ...bySeq(task)),
       // Finds queued (queued = 1) and running (queued = 0) tasks. Its size does not grow with the number of ended

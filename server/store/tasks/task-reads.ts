@@ -26,9 +26,13 @@ import { hasTags, tagValues } from './tag-filter.ts'
 // Reads tasks. Each read uses an index and stops at its limit, so its cost does not depend on the size of the table.
 
 type ListRow = Omit<TaskListItem, 'tags'> & { seq: number; tags: string | null }
-/** `list` reads lists that an index covers completely. `filtered` and `count` also apply the other filters. */
+/**
+ * `list` reads lists that an index covers completely. `filtered` and `count` also apply the other filters. `skip` reads
+ * only the index.
+ */
 type TaskList = {
   list: Statement<ListRow>
+  skip: Statement<ListPlace>
   filtered: Statement<ListRow>
   count: Statement<Count>
 }
@@ -50,20 +54,25 @@ const hasOutcome = `(CAST(:outcome AS text) IS NULL OR :outcome =
   CASE error_code WHEN 'CANCELED' THEN 'canceled' WHEN 'EXPIRED' THEN 'expired' ELSE status END)`
 const isFrom = (column: string, value: string) => `(CAST(:${value} AS text) IS NULL OR ${column} = :${value})`
 const matches = (dialect: Dialect) =>
-  `${hasTags(dialect)} AND ${isFrom('endpoint_id', 'endpointId')} AND ${isFrom('key_id', 'keyId')}
-    AND ${hasOutcome} AND ${containsText(dialect)}`
+  `${isFrom('agent_id', 'agentId')} AND ${isFrom('endpoint_id', 'endpointId')} AND ${isFrom('key_id', 'keyId')}
+    AND ${hasTags(dialect)} AND ${hasOutcome} AND ${containsText(dialect)}`
 const listed = (dialect: Dialect) => `${within('seq')} AND ${matches(dialect)}`
 /**
  * Text search. A full-text index would have to be written with each admission, and would not find parts of words such
- * as ids.
+ * as ids. The input is compared by LIKE, because on SQLite `instr(lower(…))` copies it and takes twice as long.
  */
-const containsText = ({ lower, position }: Dialect) => `(CAST(:inputText AS text) IS NULL
-  OR ${position}(${lower('request')}, :inputText) > 0
+const containsText = ({ isLike, lower, position }: Dialect) => `(CAST(:inputLike AS text) IS NULL
+  OR ${isLike('request', ':inputLike')}
   OR coalesce(${position}(${lower('error_message')}, :errorText), 0) > 0)`
+const place = `created_at AS "createdAt", seq`
 const newest = (name: string, filter: Filter): TaskList => ({
   list: statement<ListRow>(
     `task_list${name}`,
     (dialect) => `SELECT ${item} ${from(filter, dialect)} AND ${olderThan('seq')} ${page}`,
+  ),
+  skip: statement<ListPlace>(
+    `task_skip${name}`,
+    (dialect) => `SELECT ${place} ${from(filter, dialect)} AND ${within('seq')} ${page}`,
   ),
   filtered: statement<ListRow>(
     `task_list_filtered${name}`,
@@ -104,18 +113,19 @@ const ofAgentAndStatus = newest('_of_agent_and_status', {
 })
 // The index sorts by status before time, so each status is read separately and the results are merged. A single query
 // over all statuses would sort all of the agent's tasks.
-const ofAgentAndAny = (name: string, match: (dialect: Dialect) => string) =>
-  statement<ListRow>(`task_list${name}_of_agent`, (dialect) => {
+const ofAgentAndAny = <Row = ListRow>(name: string, match: (dialect: Dialect) => string, read = item) =>
+  statement<Row>(`task_${name}_of_agent`, (dialect) => {
     const ofOne = (status: string) => {
       const where = `AND agent_id = :agentId AND status = '${status}'`
-      return `SELECT ${item} ${from({ index: 'tasks_user_agent_status', where }, dialect)} AND ${match(dialect)}`
+      return `SELECT ${read} ${from({ index: 'tasks_user_agent_status', where }, dialect)} AND ${match(dialect)}`
     }
     return `SELECT * FROM (${taskStatuses.map(ofOne).join(' UNION ALL ')}) AS merged
       ORDER BY "createdAt" DESC, seq DESC LIMIT :limit OFFSET :offset`
   })
 const ofAgent: TaskList = {
-  list: ofAgentAndAny('', () => olderThan('seq')),
-  filtered: ofAgentAndAny('_filtered', listed),
+  list: ofAgentAndAny('list', () => olderThan('seq')),
+  skip: ofAgentAndAny<ListPlace>('skip', () => within('seq'), place),
+  filtered: ofAgentAndAny('list_filtered', listed),
   count: statement<Count>('task_count_of_agent', (dialect) => {
     const where = `AND agent_id = :agentId AND status IN (${taskStatuses.map((status) => `'${status}'`).join(', ')})`
     return `SELECT count(*) AS count ${from({ index: 'tasks_user_agent_status', where }, dialect)} AND ${listed(dialect)}`
@@ -127,7 +137,7 @@ const hasTag = 'task_tags.user_id = :userId AND tag = :tag'
 const inPiece = `${hasTag} AND ${within('task_seq', 'task_created_at')}`
 const ofTag = (dialect: Dialect) =>
   `FROM task_tags CROSS JOIN tasks WHERE ${inPiece} AND seq = task_seq
-    AND ${isFrom('agent_id', 'agentId')} AND ${isFrom('status', 'status')} AND ${matches(dialect)}`
+    AND ${isFrom('status', 'status')} AND ${matches(dialect)}`
 const pageOfTag = 'ORDER BY task_created_at DESC, task_seq DESC LIMIT :limit OFFSET :offset'
 const tagged = {
   list: statement<ListRow>('task_list_of_tag', (dialect) => `SELECT ${item} ${ofTag(dialect)} ${pageOfTag}`),
@@ -227,16 +237,23 @@ function* rarestTag(on: Reads, filters: Filters, tags: readonly string[]): Op<st
 
 /** Scans all tasks with the given agent and status. */
 function inList(on: Reads, filters: Filters, of: ListTasks & { isFiltered: boolean }): Filtered<ListRow> {
-  const { count, filtered } = listFor(filters)
-  const values = { ...filters, ...matchingOf(of), withPreview: of.withPreview ? 1 : 0 }
-  const ofAll = { ...filters, ...matchingOf({}), withPreview: 0 }
+  const isIndexed = isOfIndex(of)
+  const { count, filtered, skip } = isIndexed ? ofUser : listFor(filters)
+  const values = { agentId: null, ...filters, ...matchingOf(of), withPreview: of.withPreview ? 1 : 0 }
   return {
     isUnfiltered: !of.isFiltered,
+    isOfIndex: isIndexed,
     piece: pieceOf(of),
-    skip: ({ limit, offset, ...piece }) => on.all(filtered, { ...ofAll, ...placesOf(piece), limit, offset }),
+    skip: ({ limit, offset, ...piece }) => on.all(skip, { ...filters, ...placesOf(piece), limit, offset }),
     count: (piece) => on.get(count, { ...values, ...placesOf(piece) }),
     read: ({ limit, offset, ...piece }) => on.all(filtered, { ...values, ...placesOf(piece), limit, offset }),
   }
+}
+
+/** Whether the index `tasks_user` contains all filters. */
+function isOfIndex({ endpointId, keyId, outcome, search, status, tags = [] }: ListTasks): boolean {
+  const isOther = [outcome, search, status, tags[0]].some((one) => one !== undefined)
+  return !isOther && (endpointId ?? keyId) !== undefined
 }
 
 /** Scans all tasks with one of the list's tags. */
@@ -259,21 +276,24 @@ function withOneTag(on: Reads, { agentId, status, tag, userId }: Filters & { tag
 
 type Matching = Pick<ListTasks, 'endpointId' | 'keyId' | 'outcome' | 'search' | 'tags'>
 
-/** Returns the parameters of the filters that no index covers. */
+/** Returns the parameters of `matches`. */
 function matchingOf({ endpointId, keyId, outcome, search, tags = [] }: Matching) {
   // Convert only ASCII letters to lower case, like the statement, because the engines convert other letters
   // differently.
   const errorText = search?.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase()) ?? null
-  // The input is stored as JSON, so escape quotes and backslashes.
-  const inputText = errorText === null ? null : JSON.stringify(errorText).slice(1, -1)
   return {
     ...tagValues(tags),
     endpointId: endpointId ?? null,
     keyId: keyId ?? null,
     outcome: outcome ?? null,
     errorText,
-    inputText,
+    // The input is stored as JSON, so escape quotes and backslashes.
+    inputLike: errorText === null ? null : likePattern(JSON.stringify(errorText).slice(1, -1)),
   }
+}
+
+function likePattern(text: string): string {
+  return `%${text.replaceAll(/[%\\_]/g, String.raw`\$&`)}%`
 }
 
 function listFor({ agentId, status }: Pick<ListTasks, 'agentId' | 'status'>) {

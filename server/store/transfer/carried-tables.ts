@@ -27,6 +27,7 @@ const words: TableWords = {
   sql,
   seq: () => integer().primaryKey(),
   bySeq: () => [],
+  byFilter: () => [],
   madeInOrder: () => ({ seq: integer() }),
   lease: () => ({}),
   taskLeases: () => [],

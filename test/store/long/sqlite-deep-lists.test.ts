@@ -58,6 +58,8 @@ test('lists by tag or time scan in batches without blocking the event loop', asy
     { filter: { tags: ['half:1'], agentId: 'bench' }, expected: newest.filter(({ tags }) => tags?.['half'] === '1') },
     { filter: { tags: ['half:0'], ...range }, expected: between.filter(({ tags }) => tags?.['half'] === '0') },
     { filter: range, expected: between },
+    { filter: { endpointId: 'bench.noop' }, expected: newest },
+    { filter: { endpointId: 'bench.noop', agentId: 'bench', ...range }, expected: between },
     { filter: { ...range, status: 'completed' as const, agentId: 'bench' }, expected: between },
   ]
   for (const { expected, filter } of lists) {

@@ -492,7 +492,7 @@ CREATE TABLE `tasks` (
 ) STRICT;
 --> statement-breakpoint
 CREATE UNIQUE INDEX `tasks_id_unique` ON `tasks` (`id`);--> statement-breakpoint
-CREATE INDEX `tasks_user` ON `tasks` (`user_id`,`created_at`);--> statement-breakpoint
+CREATE INDEX `tasks_user` ON `tasks` (`user_id`,`created_at`,`seq`,`agent_id`,`endpoint_id`,`key_id`);--> statement-breakpoint
 CREATE INDEX `tasks_user_status` ON `tasks` (`user_id`,`status`,`created_at`);--> statement-breakpoint
 CREATE INDEX `tasks_user_agent_status` ON `tasks` (`user_id`,`agent_id`,`status`,`created_at`);--> statement-breakpoint
 CREATE INDEX `tasks_open` ON `tasks` (`queued`) WHERE completed_at IS NULL;--> statement-breakpoint
