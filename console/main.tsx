@@ -1,4 +1,4 @@
-import '@mantine/core/styles.layer.css'
+import './app/mantine.css'
 import '@mantine/notifications/styles.layer.css'
 import './app/console.css'
 import { StrictMode } from 'react'
