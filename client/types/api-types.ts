@@ -79,7 +79,7 @@ export type AuditAct = {
   seq: number
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
-  action: "login.created" | "login.failed" | "login.ended" | "password.changed" | "identity.linked" | "user.created" | "user.updated" | "user.unblocked" | "user.erased" | "user.exported" | "limits.changed" | "balance.changed" | "key.created" | "key.updated" | "key.rotated" | "key.revoked" | "platform_key.created" | "platform_key.revoked" | "client_token.created" | "client_token.revoked" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "connector.created" | "connector.updated" | "connector.deleted" | "webhook.created" | "webhook.updated" | "webhook.rotated" | "webhook.deleted" | "auto_recharge.changed" | "payment_method.removed"
+  action: "login.created" | "login.failed" | "login.ended" | "password.changed" | "identity.linked" | "user.created" | "user.updated" | "user.unblocked" | "user.erased" | "user.exported" | "limits.changed" | "balance.changed" | "key.created" | "key.updated" | "key.rotated" | "key.revoked" | "platform_key.created" | "platform_key.revoked" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "connector.created" | "connector.updated" | "connector.deleted" | "webhook.created" | "webhook.updated" | "webhook.rotated" | "webhook.deleted" | "auto_recharge.changed" | "payment_method.removed"
   /** Kind of actor; a `visitor` has not logged in */
   actor: "user" | "key" | "platformKey" | "clientToken" | "commandLine" | "visitor" | "service"
   /** Id of the user, key or token that acted */
@@ -2067,7 +2067,7 @@ export type Queries = {
       /** Returns only entries about this user */
       userId?: string | undefined
       /** Returns only entries with this action */
-      action?: "login.created" | "login.failed" | "login.ended" | "password.changed" | "identity.linked" | "user.created" | "user.updated" | "user.unblocked" | "user.erased" | "user.exported" | "limits.changed" | "balance.changed" | "key.created" | "key.updated" | "key.rotated" | "key.revoked" | "platform_key.created" | "platform_key.revoked" | "client_token.created" | "client_token.revoked" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "connector.created" | "connector.updated" | "connector.deleted" | "webhook.created" | "webhook.updated" | "webhook.rotated" | "webhook.deleted" | "auto_recharge.changed" | "payment_method.removed" | undefined
+      action?: "login.created" | "login.failed" | "login.ended" | "password.changed" | "identity.linked" | "user.created" | "user.updated" | "user.unblocked" | "user.erased" | "user.exported" | "limits.changed" | "balance.changed" | "key.created" | "key.updated" | "key.rotated" | "key.revoked" | "platform_key.created" | "platform_key.revoked" | "invitation.created" | "invitation.revoked" | "invitation.accepted" | "connector.created" | "connector.updated" | "connector.deleted" | "webhook.created" | "webhook.updated" | "webhook.rotated" | "webhook.deleted" | "auto_recharge.changed" | "payment_method.removed" | undefined
       /** Page size */
       limit?: number | undefined
       /** `next` from the previous page */

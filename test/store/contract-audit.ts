@@ -146,18 +146,6 @@ export function describeAudit(contractTest: ContractTest): void {
     }
     const twice = async (work: () => Promise<unknown>) => [await work(), await work()]
 
-    const token = { userId, scopes: ['read' as const], agents: null, sessionId: null, taskId: null, maxCost: null }
-    const minted = { ...token, isOnce: false, createdBy: userId, tokenHash: 'token', lifeMs: 1000 }
-    const clientTokenId = expect.any(String)
-    const makeToken = async () => {
-      const { id: tokenId } = await platform.createToken(minted)
-      await twice(() => platform.revokeToken({ userId, tokenId }))
-    }
-    await expectActs(makeToken, [
-      ['client_token.created', { clientTokenId, scopes: ['read'] }],
-      ['client_token.revoked', { clientTokenId }],
-    ])
-
     const connector = { userId, connectorId: 'conn_1' }
     const server = { name: 'a name', url: 'https://a.example.com/', server: null, sealed: null, allowedTools: null }
     const makeConnector = async () => {

@@ -20,8 +20,6 @@ export const auditActions = [
   'key.revoked',
   'platform_key.created',
   'platform_key.revoked',
-  'client_token.created',
-  'client_token.revoked',
   'invitation.created',
   'invitation.revoked',
   'invitation.accepted',

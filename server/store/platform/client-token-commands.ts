@@ -114,11 +114,11 @@ function toHolder({ countsAs, makerAgents, rateLimit, spendLimit, spendReset, ..
 export function* revokeClientToken(
   tx: Tx,
   token: { userId: string; tokenId: string },
-): Op<{ token: ClientTokenRecord | undefined; isRevoked: boolean }> {
+): Op<ClientTokenRecord | undefined> {
   yield* tx.lockAccount({ userId: token.userId })
   tx.holdersChanged('client-tokens')
-  const isRevoked = (yield* tx.run(revoke, { ...token, now: yield* tx.now() })) === 1
-  return { token: yield* getClientToken(tx, token), isRevoked }
+  yield* tx.run(revoke, { ...token, now: yield* tx.now() })
+  return yield* getClientToken(tx, token)
 }
 
 /**

@@ -36,30 +36,9 @@ export function platformStore(engine: Engine): PlatformStore {
       )
     },
     findUser: (of) => engine.read((on) => users.findActingUser(on, of)),
-    createToken: (input) =>
-      engine.run(
-        recorded(
-          (tx) => tokens.createClientToken(tx, input),
-          ({ id, scopes, userId }) => ({
-            action: 'client_token.created',
-            userId,
-            change: { clientTokenId: id, scopes },
-          }),
-        ),
-        input,
-      ),
+    createToken: (input) => engine.run((tx) => tokens.createClientToken(tx, input), input),
     findToken: engine.holderOf('client-tokens', tokens.findClientToken),
     listTokens: (of) => engine.read((on) => tokens.listClientTokens(on, of), of.userId),
-    async revokeToken({ tokenId, userId }) {
-      const { token } = await engine.run(
-        recorded(
-          (tx) => tokens.revokeClientToken(tx, { tokenId, userId }),
-          ({ isRevoked }) =>
-            isRevoked && { action: 'client_token.revoked', userId, change: { clientTokenId: tokenId } },
-        ),
-        { userId },
-      )
-      return token
-    },
+    revokeToken: (of) => engine.run((tx) => tokens.revokeClientToken(tx, of), { userId: of.userId }),
   }
 }

@@ -19,8 +19,6 @@ export const actionNames: Readonly<Record<AuditAct['action'], string>> = {
   'key.revoked': 'Key revoked',
   'platform_key.created': 'Platform key created',
   'platform_key.revoked': 'Platform key revoked',
-  'client_token.created': 'Client token created',
-  'client_token.revoked': 'Client token revoked',
   'invitation.created': 'Invitation created',
   'invitation.revoked': 'Invitation revoked',
   'invitation.accepted': 'Invitation accepted',
