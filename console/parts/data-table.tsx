@@ -9,7 +9,7 @@ export type Column<Row> = {
   /** Hides the label visually, for example for a column of buttons. */
   isLabelHidden?: boolean
   /**
-   * Where the column appears on phones. If any column sets this, a row becomes two lines: the first column and `aside`,
+   * Position of the column on phones. If any column sets this, a row becomes two lines: the first column and `aside`,
    * then `line`, `note` and `end`. Otherwise, a row becomes a list of labels and values.
    */
   phone?: 'title' | 'aside' | 'line' | 'note' | 'end' | 'hidden'

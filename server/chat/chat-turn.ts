@@ -31,8 +31,8 @@ import type { ChatTurnParts, TurnStart } from './turn-start.ts'
 type BatchState = Pick<ChatBatch, 'serial' | 'used' | 'isStepOpen' | 'reported'>
 
 /**
- * Characters that the client must read before the agent's thread is told that it may send more. With smaller steps,
- * these messages would cost more than the text.
+ * Characters that the client must read before the agent's thread may send more. With smaller steps, the messages to the
+ * thread would cost more than the text.
  */
 const creditChars = 16_384
 

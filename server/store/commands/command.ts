@@ -181,7 +181,7 @@ export type TaskOf = { userId: string; taskId: string }
 export type Holding = 'keys' | 'logins' | 'platform-keys' | 'client-tokens'
 
 /**
- * What each kind of advisory lock protects: the set of admins, login attempts by email address and by client, sign-ups,
+ * Subjects of advisory locks: the set of admins, login attempts by email address and by client, sign-ups,
  * identities at login providers, external user ids, webhooks of the platform, the retention of tasks, and the audit
  * log.
  */
