@@ -1,4 +1,5 @@
-import { queryClient } from './query-client.ts'
+import { loginPath } from './local-path.ts'
+import { queryClient, wasLoggedOut } from './query-client.ts'
 import { goTo } from './service-url.ts'
 
 export const storedPrefix = 'errand.'
@@ -21,11 +22,22 @@ export async function endWork(): Promise<void> {
   await Promise.allSettled([...enders].map((end) => end()))
 }
 
-/** Opens the login page and removes all data of the previous user from the tab. */
+/** Undefined in browsers without BroadcastChannel, whose other tabs notice the logout at their next request. */
+const channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel('errand.logout') : undefined
+
+/** Opens the login page and removes all data of the previous user from all tabs. */
 export function leaveConsole(path = '/login'): void {
   goTo(path, { replace: true })
   forgetAll()
+  channel?.postMessage(null)
 }
+
+channel?.addEventListener('message', () => {
+  // Tabs with a public page, such as an invitation, have no account.
+  if (queryClient.getQueryData(['account']) === undefined) return
+  goTo(loginPath(), { replace: true, state: wasLoggedOut })
+  forgetAll()
+})
 
 /** Reloads the page for the user who is logged in now, without any data of the previous user. */
 export function startOver(): void {

@@ -55,6 +55,20 @@ export async function pageFaults(page: Page): Promise<string[]> {
         if (tops.size > 1) faults.add(`broken word: ${found} in ${textOf(text.parentElement)}`)
       }
     }
+    // iOS zooms in on inputs with a smaller font.
+    for (const input of innerWidth < 768
+      ? document.querySelectorAll('input:not([type="radio"]), textarea, select')
+      : [])
+      if (isShown(input) && Number.parseFloat(getComputedStyle(input).fontSize) < 16)
+        faults.add(
+          `small font: ${input.getAttribute('aria-label') ?? (input as HTMLInputElement).labels?.[0]?.textContent}`,
+        )
+    // Links within text are exempt (WCAG 2.2, target size).
+    for (const control of document.querySelectorAll('button, select, [role="tab"], [role="radio"]')) {
+      const { height, width } = control.getBoundingClientRect()
+      if (isShown(control) && Math.min(height, width) < 24)
+        faults.add(`small target: ${control.getAttribute('aria-label') ?? textOf(control)}, ${width}x${height}`)
+    }
     const { clientWidth, scrollWidth } = document.documentElement
     if (scrollWidth > clientWidth) {
       const widest = [...document.querySelectorAll('main *')].filter(

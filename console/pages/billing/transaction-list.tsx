@@ -17,7 +17,7 @@ import { isTransactionType, transactionTypes } from './transaction-type.tsx'
 const limit = 50
 
 const typeChoices = [
-  { value: '', label: 'All types' },
+  { value: '', label: 'All' },
   ...Object.entries(transactionTypes).map(([value, { plural }]) => ({ value, label: plural })),
 ]
 

@@ -2,6 +2,9 @@ import { Alert, Progress, Text } from '@mantine/core'
 import { ClockIcon, UpdateIcon } from '@radix-ui/react-icons'
 import { secondsText } from '../../parts/text/duration-text.ts'
 import type { Task } from '../../../client/client.ts'
+import { useAccount } from '../../app/use-account.ts'
+import { PageLink } from '../../parts/page-link.tsx'
+import { countText } from '../../parts/text/count-text.ts'
 import type { OpenTask } from './task-state.ts'
 import { useSeconds } from './use-seconds.ts'
 
@@ -19,11 +22,27 @@ export function TaskProgress({ task, limitSeconds }: { task: OpenTask; limitSeco
         {secondsText((now - since) / 1000)}
       </Text>
       {isProcessing && limitSeconds !== undefined && ` of up to ${secondsText(limitSeconds)}`}
+      {!isProcessing && <WhyQueued />}
       {isProcessing && task.progress && <AgentProgress progress={task.progress} />}
       <Text inherit c="dimmed">
         The result will appear here. You can leave this page.
       </Text>
     </Alert>
+  )
+}
+
+/** Explains the wait if the account runs as many tasks as its limits allow. */
+function WhyQueued() {
+  const limits = useAccount().data?.limits
+  if (!limits || limits.tasksAtWork === null || limits.used.tasksAtWork < limits.tasksAtWork) return null
+  return (
+    <Text inherit mt={6}>
+      Your account runs at most {limits.tasksAtWork === 1 ? '1 task' : `${countText(limits.tasksAtWork)} tasks`} at a
+      time.{' '}
+      <PageLink href="/tasks?status=processing" inherit underline="always">
+        View running tasks
+      </PageLink>
+    </Text>
   )
 }
 

@@ -24,6 +24,8 @@ type DayChartProps = {
 
 const margin = { top: 12, right: 4, bottom: 24, left: 72 }
 const maxBarWidth = 64
+/** Ratio of the highest bar to the next one from which it is cut. */
+const cutFrom = 8
 const lineGap = 56
 const labelGap = { day: 64, hour: 112 }
 
@@ -39,11 +41,13 @@ export function DayChart({ dates, note, onSelect, series, summary }: DayChartPro
   const bars = dates.map((_, day) => stackBars(series, day))
   const ends = bars.flat().flatMap(({ from, to }) => [from, to])
   const lines = Math.max(2, Math.floor((height - margin.top - margin.bottom) / lineGap))
-  const [bottom, top] = nice(Math.min(0, ...ends), Math.max(1, ...ends), lines)
+  const totals = bars.map((parts) => Math.max(0, ...parts.map(({ to }) => to)))
+  const [bottom, top] = nice(Math.min(0, ...ends), axisEnd(totals), lines)
   const band = Math.max(0, width - margin.left - margin.right) / dates.length
   const barWidth = Math.min(maxBarWidth, band * 0.8)
   const middle = (day: number) => margin.left + band * (day + 0.5)
-  const y = (units: number) => margin.top + ((top - units) / (top - bottom)) * (height - margin.top - margin.bottom)
+  const y = (units: number) =>
+    margin.top + ((top - Math.min(top, units)) / (top - bottom)) * (height - margin.top - margin.bottom)
   const labelEvery = Math.ceil(labelGap[dates[0]?.includes('T') ? 'hour' : 'day'] / band)
   return (
     <div className={classes.box} role="img" aria-label={summary}>
@@ -80,6 +84,14 @@ export function DayChart({ dates, note, onSelect, series, summary }: DayChartPro
                     fill={series[n]?.isHatched ? `url(#${id}${n})` : fillOf(n)}
                   />
                 ))}
+                {(totals[day] ?? 0) > top && (
+                  <>
+                    <rect className={classes.cut} x={middle(day) - band / 2} y={y(top) + 8} width={band} height={3} />
+                    <text x={middle(day)} y={y(top) - 3} textAnchor={middle(day) + 34 > width ? 'end' : 'middle'}>
+                      {usdText(formatUsd(totals[day]!))}
+                    </text>
+                  </>
+                )}
                 {day % labelEvery === 0 && (
                   <text x={middle(day)} y={height - 6} textAnchor="middle">
                     {dayName(date, 'short')}
@@ -126,6 +138,12 @@ export function DayChart({ dates, note, onSelect, series, summary }: DayChartPro
       )}
     </div>
   )
+}
+
+/** The highest amount on the axis. The bar of one day far above the others is cut, so that theirs stay visible. */
+function axisEnd(totals: readonly number[]): number {
+  const [most = 0, next = 0] = totals.toSorted((one, other) => other - one)
+  return Math.max(1, next > 0 && most > cutFrom * next ? 2 * next : most)
 }
 
 /** Stacks positive amounts upward from zero, and negative ones downward. */

@@ -70,8 +70,14 @@ testConsole(
     await keyboard.press('Enter')
     await page.getByRole('button', { name: 'Stop' }).and(page.locator(':enabled')).waitFor()
     await page.waitForFunction(() => document.querySelectorAll('main ol > li').length === 3)
+    const early = page.getByText('You can send this when the reply ends.')
+    await messageBox(page).fill('Too early')
+    await keyboard.press('Enter')
+    await early.waitFor()
     await keyboard.press('Escape')
     await announced(page, 'The reply was cut off')
+    await early.waitFor({ state: 'detached' })
+    expect(await messageBox(page).inputValue()).toBe('Too early')
   },
   { config: chatConfig },
 )

@@ -44,12 +44,16 @@ testConsole("an empty login is rejected at its fields, and a provider's error is
   expect(await page.evaluate(() => document.activeElement?.getAttribute('name'))).toBe('email')
 })
 
-testConsole('logging out leads to the login, and pages require a login again', async (opened) => {
+testConsole('logging out leads to the login in all tabs, and pages require a login again', async (opened) => {
   opened.allow(/status of 401/)
   const page = await opened.open('/')
+  const other = await opened.open('/usage', await page.context().newPage())
   await page.getByRole('button', { name: 'Account' }).click()
   await page.getByRole('menuitem', { name: 'Log out' }).click()
   await page.waitForURL('**/login')
+  // Before its next request.
+  await other.waitForURL('**/login?returnTo=%2Fusage', { timeout: 2000 })
+  await other.getByText('You were logged out.').waitFor()
   await page.goto('/billing')
   await page.waitForURL('**/login?returnTo=%2Fbilling')
 })

@@ -299,3 +299,19 @@ testConsole(
   },
   { config, limits: { drainSeconds: 1 } },
 )
+
+testConsole(
+  'a queued task says that the account already runs as many tasks as it may',
+  async (opened) => {
+    const running = await create(opened, {})
+    const { store } = opened.service.app
+    const { userId } = opened.visitor
+    await expect.poll(async () => (await store.getTask({ userId, taskId: running }))?.status).toBe('processing')
+    const page = await opened.open(`/tasks/${await create(opened, {})}`)
+    await page.getByText('Your account runs at most 1 task at a time.').waitFor()
+    await opened.check('task-queued-by-plan')
+    await page.getByRole('link', { name: 'View running tasks' }).click()
+    await page.getByRole('link', { name: `…${running.slice(-8)}` }).waitFor()
+  },
+  { config: { ...config, plans: { one: { tasksAtWork: 1 } }, defaultPlan: 'one' }, limits: { drainSeconds: 1 } },
+)

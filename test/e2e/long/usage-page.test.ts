@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { expect } from 'vitest'
+import { FakeClock } from '../../support/fake-clock.ts'
 import { testConsole } from '../open-console.ts'
 
 const duration = /^\d+(?:\.\d)? m?s \/ \d+(?:\.\d)? m?s$/
@@ -118,3 +119,25 @@ testConsole('says that nothing ended yet', async (opened) => {
   await page.getByText('No spending').waitFor()
   await opened.check('usage-empty')
 })
+
+const clock = new FakeClock(Date.now() - 86_400_000)
+
+testConsole(
+  'a day far above the others is cut, and shows its amount',
+  async (opened) => {
+    const { service, visitor } = opened
+    const key = await service.createKey(visitor.userId)
+    await service.runTask(key, 'text.keywords', text)
+    clock.advance(86_400_000)
+    for (let n = 0; n < 10; n++) await service.runTask(key, 'text.summarize', text)
+    const page = await opened.open('/usage?days=7')
+    await page.locator('svg text', { hasText: '$0.1000' }).waitFor()
+    const heights = await page
+      .locator('[data-bar]')
+      .evaluateAll((bars) => bars.map((bar) => bar.getBoundingClientRect().height))
+    expect(heights).toHaveLength(2)
+    expect(heights[0]! / heights[1]!).toBeGreaterThan(0.4)
+    await opened.check('usage-one-large-day')
+  },
+  { clock, limits: { executionsPerMinute: 0 } },
+)

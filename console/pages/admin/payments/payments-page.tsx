@@ -10,7 +10,7 @@ import { PageLink } from '../../../parts/page-link.tsx'
 import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
 import { Money } from '../../../parts/text/money.tsx'
-import { topupColumns } from '../../billing/topups/topup-list.tsx'
+import { topupColumns, topupLooks } from '../../billing/topups/topup-list.tsx'
 import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
 import { Figures } from '../system/figures.tsx'
 
@@ -66,7 +66,10 @@ export function PaymentsPage() {
                 <Group mb="sm" gap="sm" align="flex-end">
                   <NativeSelect
                     label="Status"
-                    data={['', ...statuses].map((value) => ({ value, label: value === '' ? 'All' : value }))}
+                    data={[
+                      { value: '', label: 'All' },
+                      ...statuses.map((value) => ({ value, label: topupLooks[value].label })),
+                    ]}
                     value={known ?? ''}
                     onChange={(event) => {
                       setPlaces([])

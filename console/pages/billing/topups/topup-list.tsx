@@ -41,7 +41,7 @@ export function TopupList() {
   )
 }
 
-const looks: Record<Topup['status'], { status: BadgeStatus; label: string }> = {
+export const topupLooks: Record<Topup['status'], { status: BadgeStatus; label: string }> = {
   open: { status: 'pending', label: 'Unpaid' },
   paid: { status: 'ok', label: 'Paid' },
   failed: { status: 'failed', label: 'Failed' },
@@ -51,7 +51,7 @@ const looks: Record<Topup['status'], { status: BadgeStatus; label: string }> = {
 function TopupState({ topup: { disputedUsd, refundedUsd, status } }: { topup: Topup }) {
   if (disputedUsd !== '0.0000') return <StatusBadge status="warning" label="Disputed" />
   if (refundedUsd !== '0.0000') return <StatusBadge status="expired" label="Refunded" />
-  return <StatusBadge {...looks[status]} />
+  return <StatusBadge {...topupLooks[status]} />
 }
 
 function TakenBack({ topup: { disputedUsd, refundedUsd } }: { topup: Topup }) {

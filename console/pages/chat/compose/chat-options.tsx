@@ -30,7 +30,7 @@ export function ChatOptions({ chat, params, sessionId }: ChatOptionsProps) {
   const count = Object.keys(params).length
   const label = count === 0 ? 'Options' : `Options (${count})`
   return (
-    <Popover position="top-end" width={280} trapFocus withRoles shadow="md">
+    <Popover position="top-end" width={280} trapFocus returnFocus withRoles shadow="md">
       <Popover.Target>
         <Button size="xs" variant="default" px="xs" aria-label={label}>
           <MixerHorizontalIcon aria-hidden />

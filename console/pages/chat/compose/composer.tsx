@@ -41,6 +41,8 @@ export function Composer(props: ComposerProps) {
   const { files, text, params } = draft
   const [errors, setErrors] = useState<readonly string[]>([])
   const [isPending, setPending] = useState(false)
+  /** Whether the user tried to send during a reply. */
+  const [isEarly, setEarly] = useState(false)
   const bodyBytesMax = useAccount().data?.maxBodyBytes
   const box = useRef<HTMLTextAreaElement>(null)
   const hasErrors = Object.keys(paramErrors(params, chat)).length > 0
@@ -62,10 +64,12 @@ export function Composer(props: ComposerProps) {
   useEffect(() => {
     // The end of the reply has removed the focused button, so focus the input.
     if (wasBusy.current && !isBusy && document.activeElement === document.body) box.current?.focus()
+    if (!isBusy) setEarly(false)
     wasBusy.current = isBusy
   }, [isBusy])
 
   const send = () => {
+    setEarly(isBusy)
     setPending(isReady && !isLoaded)
     if (!isReady || !isLoaded) return
     changeDraft(sessionId, { text: '', files: [] })
@@ -120,6 +124,11 @@ export function Composer(props: ComposerProps) {
   return (
     <div className={classes.composer} onDrop={onDrop} onDragOver={allowFiles}>
       {files.length > 0 && <MessageFiles files={files.map(shownOf)} onRemove={detach} />}
+      {isEarly && (
+        <Text size="sm" role="alert">
+          You can send this when the reply ends.
+        </Text>
+      )}
       {errors.length > 0 && (
         <Text size="sm" c="red" role="alert">
           {errors.join(' ')}

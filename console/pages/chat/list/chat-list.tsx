@@ -77,13 +77,13 @@ function Filters() {
         className={classes.filter}
         size="sm"
         clearable
-        placeholder="Any status"
+        placeholder="All"
         data={[
           { value: 'active', label: 'Active' },
           { value: 'completed', label: 'Ended' },
           { value: 'expired', label: 'Expired' },
         ]}
-        clearButtonProps={{ 'aria-label': 'Any status' }}
+        clearButtonProps={{ 'aria-label': 'All statuses' }}
         value={status || null}
         onChange={(value) => setStatus(value ?? '')}
       />
@@ -93,10 +93,10 @@ function Filters() {
         size="sm"
         clearable
         searchable
-        placeholder="Any agent"
+        placeholder="All"
         nothingFoundMessage="No matching agent"
         data={options}
-        clearButtonProps={{ 'aria-label': 'Any agent' }}
+        clearButtonProps={{ 'aria-label': 'All agents' }}
         value={agentId || null}
         onChange={(value) => setAgentId(value ?? '')}
       />
