@@ -1,6 +1,6 @@
-import { Box, Paper } from '@mantine/core'
+import { Box, Drawer, Paper } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { useSearchParams } from 'wouter'
+import { useLocation, useSearchParams } from 'wouter'
 import { ErrandClientError } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
 import { EmptyState } from '../../parts/empty-state.tsx'
@@ -18,6 +18,7 @@ import { sessionOptions } from './transcript/transcript.ts'
 /** Shows one session: next to the list on wide screens, alone on phones. */
 export function Conversation({ sessionId }: { sessionId: string }) {
   const [params] = useSearchParams()
+  const [, navigate] = useLocation()
   const search = useListSearch()
   const session = useQuery(sessionOptions(sessionId))
   const agentId = session.data?.agentId
@@ -34,7 +35,7 @@ export function Conversation({ sessionId }: { sessionId: string }) {
   return (
     <div className={classes.frame}>
       <SessionSidebar openId={sessionId} />
-      <div className={classes.main} data-scrolls={areDetailsOpen || undefined}>
+      <div className={classes.main}>
         {isMissing ? (
           <>
             <PageHeader title="Chat not found" back={back} />
@@ -49,24 +50,25 @@ export function Conversation({ sessionId }: { sessionId: string }) {
         ) : (
           <>
             <Box className={classes.head}>
-              <SessionHeader
-                back={back}
-                session={session.data}
-                agent={agent.data}
-                search={search}
-                areDetailsOpen={areDetailsOpen}
-              />
+              <SessionHeader back={back} session={session.data} agent={agent.data} search={search} />
             </Box>
             <QueryState query={session}>
-              {(data) =>
-                areDetailsOpen ? (
-                  <SessionDetails session={data} agent={agent.data} />
-                ) : (
+              {(data) => (
+                <>
                   <Paper withBorder className={classes.conversation}>
                     <ConversationView session={data} agent={agent.data} />
                   </Paper>
-                )
-              }
+                  <Drawer
+                    opened={areDetailsOpen}
+                    onClose={() => navigate(`/chat/${sessionId}${search}`)}
+                    title="Chat details"
+                    position="right"
+                    size="lg"
+                  >
+                    <SessionDetails session={data} agent={agent.data} />
+                  </Drawer>
+                </>
+              )}
             </QueryState>
           </>
         )}

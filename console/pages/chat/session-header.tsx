@@ -1,5 +1,5 @@
 import { Button, Group, Skeleton, Text } from '@mantine/core'
-import { ChatBubbleIcon, InfoCircledIcon } from '@radix-ui/react-icons'
+import { InfoCircledIcon } from '@radix-ui/react-icons'
 import type { Agent, Session } from '../../../client/client.ts'
 import { formatUsd } from '../../../server/kernel/money.ts'
 import { PageCode } from '../../parts/code/page-code.tsx'
@@ -19,10 +19,9 @@ type SessionHeaderProps = {
   agent: Agent | undefined
   /** Query string of the list that the user came from. */
   search: string
-  areDetailsOpen: boolean
 }
 
-export function SessionHeader({ agent, areDetailsOpen, back, search, session }: SessionHeaderProps) {
+export function SessionHeader({ agent, back, search, session }: SessionHeaderProps) {
   const path = `/chat/${session?.id ?? ''}`
   const agentName = agent?.name ?? session?.agentId ?? 'Chat'
   const detailsHref = `${path}${search ? `${search}&` : '?'}view=details`
@@ -61,13 +60,13 @@ export function SessionHeader({ agent, areDetailsOpen, back, search, session }: 
           session && (
             <Button
               component={RouterLink}
-              href={areDetailsOpen ? `${path}${search}` : detailsHref}
+              href={detailsHref}
               className={classes.toggle}
               size="xs"
               variant="default"
-              leftSection={areDetailsOpen ? <ChatBubbleIcon aria-hidden /> : <InfoCircledIcon aria-hidden />}
+              leftSection={<InfoCircledIcon aria-hidden />}
             >
-              {areDetailsOpen ? 'Conversation' : 'Details'}
+              Details
             </Button>
           )
         }

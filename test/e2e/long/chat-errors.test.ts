@@ -84,11 +84,9 @@ testConsole(
     await other.getByRole('button', { name: 'Stop' }).waitFor()
 
     // The reply continues while another page of the console is open, and reappears afterwards.
-    await page.getByRole('link', { name: 'Details' }).click()
     await page.getByRole('link', { name: 'Tasks' }).click()
     await page.getByRole('heading', { name: 'Tasks', level: 1 }).waitFor()
     await page.goBack()
-    await page.getByRole('link', { name: 'Conversation' }).click()
     await page.getByText('Slowly', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Stop' }).waitFor()
 
