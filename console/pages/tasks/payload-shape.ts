@@ -24,6 +24,17 @@ export function isLine(value: unknown): value is Scalar {
   return isScalar(value) && (typeof value !== 'string' || (value.length <= lineCharsMax && !value.includes('\n')))
 }
 
+const toolResultNames = new Set(['content', 'structuredContent', 'isError', 'text'])
+
+/** Whether the value is the result of a connector's tool. Its `text` repeats the text of `content`. */
+export function isToolResult(value: unknown): value is Fields {
+  if (!isFields(value) || !Array.isArray(value['content']) || value['content'].length === 0) return false
+  return (
+    Object.keys(value).every((name) => toolResultNames.has(name)) &&
+    value['content'].every((part) => isFields(part) && typeof part['type'] === 'string')
+  )
+}
+
 /** Whether the object is small enough to be shown in full inside another object. */
 export function isSmall(value: object): boolean {
   return Object.keys(value).length <= openFieldsMax && JSON.stringify(value).length <= openCharsMax

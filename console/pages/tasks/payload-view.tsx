@@ -3,9 +3,19 @@ import { useState } from 'react'
 import { CopyButton } from '../../parts/copy-button.tsx'
 import { JsonTree } from '../../parts/json-tree.tsx'
 import { KeyValueList } from '../../parts/key-value-list.tsx'
+import { ToolOutput } from '../chat/reply/tool-output.tsx'
 import { ReplyText } from '../chat/reply/reply-text.tsx'
 import { PayloadTable, ScalarText, ShowMore, useRows } from './payload-table.tsx'
-import { columnsOf, isFields, isLine, isNothing, isScalar, isSmall, type Fields } from './payload-shape.ts'
+import {
+  columnsOf,
+  isFields,
+  isLine,
+  isNothing,
+  isScalar,
+  isSmall,
+  isToolResult,
+  type Fields,
+} from './payload-shape.ts'
 import classes from './task.module.css'
 
 const fieldsMax = 50
@@ -22,6 +32,7 @@ type PartProps = { value: unknown; what: string; depth: number }
  */
 export function PayloadView({ value, what }: { value: unknown; what: string }) {
   if (isNothing(value)) return <Text c="dimmed">{emptyText(value)}</Text>
+  if (isToolResult(value)) return <ToolOutput name={what} output={value} />
   return <PartView value={value} what={what} depth={0} />
 }
 

@@ -9,6 +9,7 @@ import { Panel } from '../../parts/panel.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
 import { agentPath } from '../agents/agent-path.ts'
 import { deletedText, useConnectors } from '../agents/connector-picker.tsx'
+import { useKeyNames } from '../settings/keys/use-key-names.ts'
 import { connectorPath } from '../settings/connectors/connector-path.ts'
 import { secondsText } from '../../parts/text/duration-text.ts'
 import { LogPanel } from './log-panel.tsx'
@@ -110,6 +111,8 @@ function useWhole(task: Task, part: PayloadPart): UseQueryResult {
 type TaskDetailsProps = { task: Task; agent: Agent | undefined; hasEndpoint: boolean }
 
 function TaskDetails({ task, agent, hasEndpoint }: TaskDetailsProps) {
+  const { keyId } = task
+  const keyNames = useKeyNames(keyId !== undefined)
   return (
     <KeyValueList
       rows={[
@@ -132,6 +135,14 @@ function TaskDetails({ task, agent, hasEndpoint }: TaskDetailsProps) {
             </PageLink>
           ) : (
             task.endpointId
+          ),
+        ],
+        [
+          'API key',
+          keyId && (
+            <PageLink key="key" href={`/settings/keys/${keyId}`}>
+              {keyNames.get(keyId) ?? keyId}
+            </PageLink>
           ),
         ],
         ['Connectors', task.connectorIds && <TaskConnectors key="connectors" ids={task.connectorIds} />],

@@ -31,6 +31,8 @@ testConsole(
     const page = await opened.open(`/tasks/${taskId}`)
     const details = page.getByRole('region', { name: 'Details' })
     await details.getByRole('link', { name: 'Everything' }).waitFor()
+    await details.locator('a[href^="/settings/keys/key_"]').waitFor()
+    await page.getByRole('group', { name: 'output of the result' }).getByText('Echo: Good day').waitFor()
     await page.getByRole('button', { name: 'Code examples' }).click()
     await page.getByText('Run it again', { exact: true }).click()
     const snippet = page.getByRole('group', { name: 'curl command', exact: true })
