@@ -87,7 +87,7 @@ export function DayChart({ dates, note, onSelect, series, summary }: DayChartPro
                 {(totals[day] ?? 0) > top && (
                   <>
                     <rect className={classes.cut} x={middle(day) - band / 2} y={y(top) + 8} width={band} height={3} />
-                    <text x={middle(day)} y={y(top) - 3} textAnchor={middle(day) + 34 > width ? 'end' : 'middle'}>
+                    <text x={middle(day)} y={y(top) - 3} textAnchor={middle(day) > width / 2 ? 'end' : 'start'}>
                       {usdText(formatUsd(totals[day]!))}
                     </text>
                   </>
