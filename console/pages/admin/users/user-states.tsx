@@ -40,7 +40,7 @@ export function useIsAhead(until: string | null): boolean {
 
 export function RoleBadge({ children }: { children: string }) {
   return (
-    <Badge variant="light" tt="none" fw={500} size="lg" fz="sm">
+    <Badge miw="max-content" variant="light" tt="none" fw={500} size="lg" fz="sm">
       {children}
     </Badge>
   )
