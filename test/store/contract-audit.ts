@@ -133,8 +133,8 @@ export function describeAudit(contractTest: ContractTest): void {
     { limits: { abuseFailures: 1 } },
   )
 
-  contractTest('records changes to client tokens, connectors, webhooks and auto-recharge', async (world) => {
-    const { audit, payments, platform, webhooks, ...store } = world.store
+  contractTest('records changes to connectors, webhooks and auto-recharge', async (world) => {
+    const { audit, payments, webhooks, ...store } = world.store
     const userId = await world.createUser(0)
     const expectActs = async (work: () => Promise<void>, expected: (readonly [string, object])[]) => {
       const seen = (await audit.list({ limit: 1 })).acts[0]!.seq
