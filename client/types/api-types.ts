@@ -801,9 +801,9 @@ export type PasswordLink = {
 }
 
 export type PaymentAccount = {
-  /** Minimum of one top-up */
+  /** Minimum amount of a top-up */
   minUsd: string
-  /** Maximum of one top-up */
+  /** Maximum amount of a top-up */
   maxUsd: string
   /** Brand and last digits of the saved payment method; null if there is none */
   savedMethod: string | null
@@ -2114,7 +2114,7 @@ export type Mutations = {
       timeoutSeconds?: number | undefined
       /** Public https URL to notify when the task ends. The request is signed with the secret of the webhook whose `url` is null */
       webhookUrl?: string | undefined
-      /** Your own names and values, by which lists can be filtered; at most 16 pairs and 4 KB of JSON */
+      /** Your own key-value pairs for filtering lists; at most 16 pairs and 4 KB of JSON */
       tags?: Record<string, string> | undefined
     }
     output: {
@@ -2140,7 +2140,7 @@ export type Mutations = {
       continues?: string | undefined
       /** Free-form caller data, at most 16 KB of JSON */
       metadata?: Record<string, unknown> | undefined
-      /** Your own names and values, by which lists can be filtered; at most 16 pairs and 4 KB of JSON */
+      /** Your own key-value pairs for filtering lists; at most 16 pairs and 4 KB of JSON */
       tags?: Record<string, string> | undefined
       /** Ids of the connectors that the agent can use. They are stored in the metadata, where an update can change them */
       connectorIds?: string[] | undefined

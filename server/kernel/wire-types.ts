@@ -91,7 +91,7 @@ export function areSmallTags(tags: Record<string, unknown>): boolean {
 }
 
 export const tagsInput = tagsSchema<string>(isTagValue, tagValueSchema).describe(
-  'Your own names and values, by which lists can be filtered; at most 16 pairs and 4 KB of JSON',
+  'Your own key-value pairs for filtering lists; at most 16 pairs and 4 KB of JSON',
 )
 export const tagChanges = tagsSchema<string | null>((value) => value === null || isTagValue(value), {
   anyOf: [tagValueSchema, { type: 'null' }],

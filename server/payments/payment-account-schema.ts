@@ -31,8 +31,8 @@ export const UpdateAccountInput = z
 
 export const PaymentAccount = z
   .object({
-    minUsd: usd.describe('Minimum of one top-up'),
-    maxUsd: usd.describe('Maximum of one top-up'),
+    minUsd: usd.describe('Minimum amount of a top-up'),
+    maxUsd: usd.describe('Maximum amount of a top-up'),
     savedMethod: z
       .string()
       .nullable()
