@@ -1,4 +1,4 @@
-import { Group } from '@mantine/core'
+import { Fragment } from 'react'
 import type { Account } from '../../../client/client.ts'
 import { KeyValueList } from '../../parts/key-value-list.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
@@ -60,15 +60,12 @@ function ResetTime({ at }: { at: string | null }) {
 
 function AgentLinks({ ids }: { ids: readonly string[] }) {
   const { data } = useAllAgents()
-  return (
-    <Group gap="xs">
-      {ids.map((id) => (
-        <PageLink key={id} href={agentPath(id)}>
-          {nameOf(id, data)}
-        </PageLink>
-      ))}
-    </Group>
-  )
+  return ids.map((id, n) => (
+    <Fragment key={id}>
+      {n > 0 && ', '}
+      <PageLink href={agentPath(id)}>{nameOf(id, data)}</PageLink>
+    </Fragment>
+  ))
 }
 
 function ofAll(used: number, limit: number): string {
