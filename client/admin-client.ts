@@ -52,7 +52,7 @@ export type AdminClients = {
     createKey: Method<'users.createKey'>
     listKeys: InnerListMethod<'users.listKeys'>
     revokeKey: Method<'users.revokeKey'>
-    /** Creates a link with which the user can set a password. Only this response contains the link. */
+    /** Creates a link that lets the user set a password. Only this response contains the link. */
     createPasswordLink: Method<'users.createPasswordLink'>
   }
   invitations: {
@@ -86,7 +86,7 @@ export type AdminClients = {
     sendTest: Method<'mail.sendTest'>
   }
   audit: {
-    /** Returns a page of logins, and of changes to users, keys, credit and limits. */
+    /** Returns a page of the audit log: logins, and changes to users, keys, credit and limits. */
     list: Method<'audit.list'>
   }
   economics: {

@@ -16,7 +16,7 @@ export type BillingClients = {
      * `pay`.
      */
     update: Method<'account.update'>
-    /** Returns the spending per day, for the last `days` days. */
+    /** Returns the daily spending of the last `days` days. */
     usage: EasyMethod<'account.usage'>
     /** Needs a browser login, and ends all other logins of the account. */
     changePassword: Method<'account.changePassword'>

@@ -31,8 +31,7 @@ type ClientErrorFields = {
 const brand = Symbol.for('errand-client.error')
 
 /**
- * The class of all errors that calls reject with. The exception is an abort, after which they reject with the signal's
- * reason.
+ * Calls reject with errors of this class, except that an aborted call rejects with the signal's reason.
  *
  * @example
  * try {

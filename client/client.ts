@@ -13,8 +13,8 @@ import type { Output } from './types/client-types.ts'
 import type { AnyConfig, EndpointId, UnknownConfig } from './types/endpoint-types.ts'
 import { createWebhooksClient, type WebhooksClient } from './webhooks-client.ts'
 
-// Typed client for the service, which runs in Node and in browsers. Every method takes the operation's input, followed
-// by the call options.
+// Typed client for the service. Runs in Node and in browsers. Every method takes the operation's input, followed by the
+// call options.
 
 export type { AdminClients } from './admin-client.ts'
 export type { BillingClients } from './billing-client.ts'
@@ -171,8 +171,9 @@ export type ErrandClient<Config extends AnyConfig = UnknownConfig> = LoginClient
   }
 
 /**
- * Creates a client for one service and one API key. Makes no request. Throws INVALID_ARGUMENT for invalid options. With
- * `typeof config`, the type of the service's configuration, unknown endpoints and invalid params do not compile.
+ * Creates a client for one service and one API key. Makes no request. Throws INVALID_ARGUMENT for invalid options. If
+ * you pass `typeof config`, the type of the service's configuration, then unknown endpoints and invalid params do not
+ * compile.
  *
  * @example
  * const client = createClient({ baseUrl: 'https://errand.example.com', apiKey })

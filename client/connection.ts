@@ -131,7 +131,7 @@ function observedFetch({ fetch, onRequest, onResponse }: ErrandClientOptions): C
     const request = { method: init.method ?? 'GET', url }
     observe(onRequest, request)
     const startedAt = performance.now()
-    // Look up the global fetch at each call. A browser's fetch rejects any `this` except the global object.
+    // Look up the global fetch at each call, and call it on `globalThis`, because browsers reject any other `this`.
     const response = await (fetch ? fetch(url, init) : globalThis.fetch(url, init))
     observe(onResponse, {
       ...request,

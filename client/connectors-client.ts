@@ -29,11 +29,11 @@ export type ConnectorsClient = {
    */
   signIn: Method<'connectors.signIn'>
   /**
-   * Finishes a sign-in that a platform key started with a `returnUrl`. Pass the `signIn` query parameter of the URL to
-   * which the user was sent back.
+   * Finishes a sign-in that a platform key started with a `returnUrl`. Pass the `signIn` query parameter that was added
+   * to that URL.
    */
   finishSignIn: Method<'connectors.finishSignIn'>
-  /** Deletes the tokens of the sign-in, and revokes them if the server supports it. */
+  /** Deletes the sign-in's tokens. Also revokes them if the server supports it. */
   signOut: Method<'connectors.signOut'>
   /** Lists the tools that the server currently offers. Rejects with CONNECTOR_FAILED if the server cannot be used. */
   tools: Method<'connectors.tools'>

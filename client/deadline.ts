@@ -10,8 +10,8 @@ type Deadline = {
 }
 
 /**
- * Runs the work with a signal that aborts on the caller's abort or the timeout. Then rejects immediately with the
- * caller's reason or the timeout error, even if the work ignores the signal.
+ * Runs the work with a signal that aborts when the caller's signal aborts or the timeout expires. Then rejects
+ * immediately with the caller's reason or the timeout error, even if the work ignores the signal.
  */
 export async function withDeadline<T>(
   { signal, timeoutMs, createTimeoutError }: Deadline,

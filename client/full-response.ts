@@ -8,7 +8,7 @@ import type { Task } from './types/client-types.ts'
 
 type FetchOptions = { signal?: AbortSignal | undefined }
 
-/** Fetches a task's full response. If it is larger than 16 KB, the task itself contains only its start. */
+/** Fetches a task's full response. The task itself contains only the start of a response larger than 16 KB. */
 export async function fetchFullResponse(
   connection: Connection,
   { response, responseUri }: Pick<Task, 'response' | 'responseUri'>,

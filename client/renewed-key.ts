@@ -3,7 +3,7 @@ type Fetch = (url: string, init: RequestInit) => Promise<Response>
 export type KeySource = () => string | Promise<string>
 
 /**
- * Sends each request with the key that `getKey` returned last. After a 401, calls `getKey` again and repeats the
+ * Sends each request with the key that `getKey` last returned. After a 401, calls `getKey` again and repeats the
  * request once. Concurrent requests share one call to `getKey`.
  */
 export function withRenewedKey(fetch: Fetch, getKey: () => Promise<string>): Fetch {

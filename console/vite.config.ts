@@ -27,8 +27,8 @@ export default defineConfig({
     rolldownOptions: {
       checks: { bundlerTimings: false },
       output: {
-        // One chunk per module that several pages share would make 56 files for the first page instead of 12, each a
-        // round trip on a slow connection. Dependencies belong to the first group that reaches them.
+        // With a separate chunk for each shared module, the first page would load 56 files instead of 12, each a round
+        // trip on a slow connection. A dependency belongs to the first group that reaches it.
         codeSplitting: {
           groups: [
             { name: 'start', test: /console\/main\.tsx$/, priority: 3 },

@@ -49,7 +49,7 @@ export async function toUIMessageStreamResponse(
   if (isEmpty(stream)) return new Response(null, { status: 204, headers: all })
   all.set('content-type', 'text/event-stream')
   all.set('x-vercel-ai-ui-message-stream', 'v1')
-  // A buffering proxy would deliver the reply only at its end.
+  // Prevent proxies from buffering the reply until it is complete.
   all.set('x-accel-buffering', 'no')
   const lines = sseLines(withError(uiChunks(stream, options), options))
   return new Response(

@@ -22,7 +22,7 @@ export type UIStreamOptions = {
 
 type ToolCall = { toolCallId: string; dynamic: true; providerExecuted: true }
 
-/** The chunk types of the `ai` package's UI message stream that replies use. */
+/** Chunks of the `ai` package's UI message stream that a reply can contain. */
 export type ErrandUIMessageChunk =
   | { type: 'start'; messageId?: string; messageMetadata: ErrandMetadata }
   | { type: 'text-start'; id: string }

@@ -1,5 +1,5 @@
-// React components for products built on Errand. They are unstyled, with class names, and need a client token in the
-// browser.
+// React components for products built on Errand. They are unstyled but have class names. In the browser, they need a
+// client token.
 
 export { AddCredit, type AddCreditProps } from './add-credit.tsx'
 export { Balance, type BalanceProps } from './balance.tsx'

@@ -12,8 +12,8 @@ export type BalanceState = {
 }
 
 /**
- * Loads the caller's account. Reloads it after each task and reply that a component under the same provider has run,
- * and on `refresh`.
+ * Loads the caller's account. Reloads it on `refresh`, and after each task or reply run by a component under the same
+ * provider.
  */
 export function useBalance(): BalanceState {
   const { client, listeners } = useErrandContext()

@@ -112,7 +112,7 @@ export function useChat({ sessionId }: { sessionId: string }): ChatState {
       if (stream.current !== undefined || signal.aborted || text.trim() === '') return false
       change({ do: 'add', items: [{ ...reply(), role: 'user', text, isReplying: false }, reply()] })
       try {
-        // With `continue`, only `stop` ends the reply, and a reload of the page does not.
+        // With `continue`, only `stop` ends the reply. A page reload does not.
         await read(errand.client.chat.stream({ sessionId, message: text, onDisconnect: 'continue' }), signal)
         return true
       } catch (error) {

@@ -17,7 +17,7 @@ export function noteLeft(sessionId: string): void {
 }
 
 /**
- * Starts a chat. If this process has just abandoned a chat in the same session, retries for some seconds while the
+ * Starts a chat. If this process has just abandoned a chat in the same session, retries for a few seconds while the
  * session is busy. For example, React's StrictMode mounts, unmounts and mounts a component again, which abandons one
  * chat and immediately starts the next. Retrying is safe, because the service returns SESSION_BUSY before it charges
  * anything.

@@ -13,7 +13,7 @@ const ownPages: readonly (readonly [prefix: string, path: (id: string) => string
 ]
 type Who = Pick<Account, 'isAdmin' | 'userId'>
 
-/** Whether the text is an id for which `findPage` may find a page. */
+/** Whether the text looks like an id that `findPage` can look up. */
 export function isFindable(text: string, { isAdmin }: Who): boolean {
   return anyId.test(text) && (isAdmin || ownPageOf(text) !== undefined)
 }

@@ -22,7 +22,7 @@ export async function endWork(): Promise<void> {
   await Promise.allSettled([...enders].map((end) => end()))
 }
 
-/** Undefined in browsers without BroadcastChannel, whose other tabs notice the logout at their next request. */
+/** Undefined in browsers without BroadcastChannel. There, other tabs notice the logout at their next request. */
 const channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel('errand.logout') : undefined
 
 /** Opens the login page and removes all data of the previous user from all tabs. */
@@ -42,8 +42,8 @@ channel?.addEventListener('message', () => {
 /** Reloads the page for the user who is logged in now, without any data of the previous user. */
 export function startOver(): void {
   forgetAll()
-  // Suppress the browser's question about leaving the page. A reply in progress or an unsaved key would trigger it, but
-  // both belong to another account now.
+  // Suppress the browser's leave-page confirmation. A reply in progress or an unsaved key would trigger it, but both
+  // belong to another account now.
   addEventListener('beforeunload', (event) => event.stopImmediatePropagation(), { capture: true })
   location.reload()
 }
@@ -52,7 +52,7 @@ function forgetAll(): void {
   queryClient.clear()
   for (const forget of keepers) forget()
   try {
-    // This also removes entries of console parts that have not been loaded since the page was opened.
+    // Remove entries by prefix, because the console parts that stored them may not be loaded.
     for (const name of Object.keys(sessionStorage)) {
       if (name.startsWith(storedPrefix)) sessionStorage.removeItem(name)
     }

@@ -57,7 +57,7 @@ export function isConnectionLost(): boolean {
 
 export function onConnectionChange(listener: () => void): () => void {
   connectionListeners.add(listener)
-  // Also notify the listener when the queries of the page change.
+  // Also notify the listener when the page's queries change.
   const unsubscribe = queryClient.getQueryCache().subscribe(listener)
   return () => {
     connectionListeners.delete(listener)

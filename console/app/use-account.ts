@@ -3,7 +3,7 @@ import type { Account } from '../../client/client.ts'
 import { client } from './api-client.ts'
 import { startOver, whenLeaving } from './leave-console.ts'
 
-/** Query key of the account. Invalidate it after every change of the balance. */
+/** Query key of the account. Invalidate it after every balance change. */
 export const accountKey = ['account'] as const
 
 let shownUserId: string | undefined

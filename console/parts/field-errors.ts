@@ -4,9 +4,7 @@ import { errorText } from './text/error-text.ts'
 export type FieldErrors = {
   /** Messages by field path, for Mantine's `error` prop. */
   fields: Readonly<Record<string, string | undefined>>
-  /**
-   * Message for errors that belong to no field of the form, shown above the form. Undefined if every error has a field.
-   */
+  /** Message for errors that do not belong to any field, shown above the form. Undefined if every error has a field. */
   rest: string | undefined
 }
 

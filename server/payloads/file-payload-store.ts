@@ -114,7 +114,7 @@ async function writeHashed(handle: FileHandle, content: Buffer): Promise<Payload
   return { bytes: content.length, sha256: sha256.digest('base64url') }
 }
 
-/** Syncs a folder, because a new file name is not durable before that. */
+/** Syncs a folder to disk. Until then, new file names in it are not durable. */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {

@@ -29,7 +29,7 @@ export function previewOf(json: string): string {
     if (chars++ === previewCharsMax) break
     preview += character
   }
-  // Replace half of a surrogate pair that `slice` may have left at the end.
+  // `slice` may have cut a surrogate pair at the end. Replace the remaining half.
   return preview.toWellFormed()
 }
 

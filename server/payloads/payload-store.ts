@@ -9,12 +9,12 @@ export type WrittenPayload = { id: string; digest: PayloadDigest }
 export type PayloadContent = string | Buffer
 
 /**
- * Stores files of messages and JSON that is too large for a row. The implementations use files, PostgreSQL or a
- * bucket. `write` returns a digest, which the caller stores in the row that refers to the payload. Each read checks
- * the content against this digest. Old payloads have a null digest and are not checked.
+ * Stores message files, and JSON that is too large for a row. The implementations use files, PostgreSQL or a bucket.
+ * `write` returns a digest, which the caller stores in the row that refers to the payload. Each read checks the content
+ * against this digest. Old payloads have a null digest and are not checked.
  *
- * A payload is written before its row. A payload without a row is an orphan, and any node may delete the orphans of
- * all nodes. A recent payload may still get its row, so only payloads above a minimum age count as orphans.
+ * A payload is written before its row. A payload without a row is an orphan, and any node may delete the orphans of all
+ * nodes. A recent payload may still get its row, so only payloads above a minimum age count as orphans.
  */
 export type PayloadStore = {
   /**

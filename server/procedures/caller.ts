@@ -39,7 +39,7 @@ export function platformOf(caller: AnyCaller): PlatformCaller['platform'] | unde
   return 'platform' in caller ? caller.platform : undefined
 }
 
-/** Requests are counted per user, or per platform key. */
+/** Returns the id that requests are counted under: the user's, or the platform key's. */
 export function senderOf(caller: AnyCaller): string {
   return 'platform' in caller ? caller.platform.keyId : caller.userId
 }

@@ -10,9 +10,9 @@ export type ListTransactions = (
 export type ExportProgress = { done: number; total: number }
 
 /**
- * Exports the transactions that match a filter at the start of the export, newest first and each only once. Transactions
- * that are added during paging push the others to higher offsets, so a page may start with rows that are already
- * exported or too new.
+ * Exports the transactions that matched a filter when the export started, newest first and without duplicates.
+ * Transactions that are added during paging push the others to higher offsets, so a page may start with rows that are
+ * already exported or too new.
  */
 export class TransactionExport {
   readonly #list: ListTransactions

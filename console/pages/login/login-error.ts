@@ -1,4 +1,4 @@
-/** Messages for the codes in `/login?error=<code>`, to which the service redirects after a failed single sign-on. */
+/** Messages for the codes in `/login?error=<code>`. The service redirects there after a failed single sign-on. */
 const messages: Readonly<Record<string, string>> = {
   'oidc-failed': 'Login with the provider failed. Try again.',
   'oidc-refused': 'The provider denied access. Try again, or contact an admin.',

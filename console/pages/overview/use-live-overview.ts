@@ -17,7 +17,7 @@ function useLiveTasks(input: { status?: 'pending' | 'processing'; limit: number 
   })
 }
 
-/** Loads all data of the overview, and polls the data that may change every few seconds. */
+/** Loads all overview data. Every few seconds, refetches everything except the usage totals. */
 export function useLiveOverview(days: number) {
   const account = useQuery({ queryKey: accountKey, queryFn: ({ signal }) => client.account.get({ signal }), ...live })
   const processing = useLiveTasks({ status: 'processing', limit: runningMax })

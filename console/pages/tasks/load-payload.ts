@@ -5,7 +5,7 @@ export type PayloadPart = 'request' | 'response'
 
 /**
  * Loads the full params or the full result of a task that contains only a preview. Requests a new link, because the
- * link may have expired since the page was opened.
+ * task's link may have expired since the page was opened.
  */
 export async function loadPayload(taskId: string, part: PayloadPart, signal?: AbortSignal): Promise<unknown> {
   return JSON.parse(await loadPayloadText(taskId, part, signal)) as unknown

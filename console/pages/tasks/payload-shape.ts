@@ -26,7 +26,7 @@ export function isLine(value: unknown): value is Scalar {
 
 const toolResultNames = new Set(['content', 'structuredContent', 'isError', 'text'])
 
-/** Whether the value is the result of a connector's tool. Its `text` repeats the text of `content`. */
+/** Whether the value is the result of a connector's tool, in which `text` repeats the text of `content`. */
 export function isToolResult(value: unknown): value is Fields {
   if (!isFields(value) || !Array.isArray(value['content']) || value['content'].length === 0) return false
   return (

@@ -3,7 +3,7 @@ import { useEffect } from 'react'
 import type { Task } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
 
-/** While a task is running, writes the progress reports of its agent into the cached task. */
+/** While a task is running, writes its agent's progress reports into the cached task. */
 export function useTaskEvents(taskId: string, isAtWork: boolean): void {
   const queries = useQueryClient()
   useEffect(() => {

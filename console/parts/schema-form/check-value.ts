@@ -1,7 +1,7 @@
 import type { FormField, NumberField, TextField } from './form-field.ts'
 import { fits, isObject, matches, othersKey, ownValue, toJson, Unfinished } from './form-value.ts'
 
-/** A field error. `path` is the path in the service's error without `params`, and with `.2` instead of `[2]`. */
+/** A field error. `path` is the path from the service's error, but without `params` and with `.2` instead of `[2]`. */
 export type Problem = { path: string; message: string }
 type Place = { path: string; isRequired: boolean }
 

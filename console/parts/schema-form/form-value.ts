@@ -11,7 +11,7 @@ export class Unfinished {
   }
 }
 
-/** Key under which the text for an object's additional properties is kept while it is not valid JSON. */
+/** Key that holds the text of an object's additional properties while that text is not valid JSON. */
 export const othersKey = '*'
 
 export function initialValue(field: FormField, isRequired: boolean): unknown {

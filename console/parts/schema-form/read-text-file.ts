@@ -1,6 +1,6 @@
 import { sizeText } from '../text/size-text.ts'
 
-/** Bytes reserved for the parts of a request other than its params. */
+/** Bytes reserved for everything in a request except its params. */
 export const envelopeBytes = 1024
 
 /** Reads a file as text before anything is sent. If the file is unusable, returns the reason. */
@@ -32,7 +32,7 @@ export function bytesOf(value: unknown): number {
   return new TextEncoder().encode(JSON.stringify(value)).length
 }
 
-/** Returns undefined for invalid UTF-8, and for text with NULs, which occur in programs and images. */
+/** Returns undefined for invalid UTF-8, and for text with NUL characters, which occur in programs and images. */
 function decodeText(bytes: ArrayBuffer): string | undefined {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)

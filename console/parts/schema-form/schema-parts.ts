@@ -46,10 +46,7 @@ const depthMax = 8
 /** Keywords that do not constrain the value. When schemas are merged, the last occurrence of such a keyword wins. */
 const replaced = new Set(['title', 'description', 'default', 'examples', '$comment', '$id', '$schema', 'deprecated'])
 
-/**
- * Merges schemas that must all apply into one schema. Returns undefined if no simple combination of keywords expresses
- * that.
- */
+/** Merges schemas that must all apply. Returns undefined if simple keywords cannot express the combination. */
 export function mergeSchemas(
   parts: readonly unknown[],
   root: ParamsJsonSchema,

@@ -1,8 +1,8 @@
 const parts = /^(-?)(\d+)((?:\.\d+)?)$/
 
 /**
- * Formats an amount or rate from the API for display, such as `$1,000.00`, `$1.2345`, `−$0.0100` or `$0.15`. Zero, and
- * amounts of at least one dollar, have two decimals if that is exact.
+ * Formats an amount or rate from the API for display, such as `$1,000.00`, `$1.2345`, `−$0.0100` or `$0.15`. Zero and
+ * amounts of at least one dollar get only two decimals if that is exact.
  */
 export function usdText(usd: string): string {
   return exactUsdText(/^-?(?:[1-9]|0\.0000$)/.test(usd) ? usd.replace(/(\.\d\d)00$/, '$1') : usd)

@@ -9,10 +9,7 @@ export function keepUser(user: User): void {
   void queryClient.invalidateQueries({ queryKey: ['system'] })
 }
 
-/**
- * Refetches everything that depends on a balance. Call it after a request that has changed, or may have changed, the
- * balance.
- */
+/** Refetches everything that depends on a balance. Call it after any request that may have changed the balance. */
 export function rereadMoney(userId: string): void {
   for (const queryKey of [['user', userId], ['user-transactions', userId], ['users'], ['transactions'], accountKey]) {
     void queryClient.invalidateQueries({ queryKey })

@@ -7,7 +7,7 @@ export type AttachedFile = { key: string; file: File; mediaType: string; preview
 type Bounds = { accepts: readonly string[]; attached: readonly AttachedFile[]; bodyBytesMax: number | undefined }
 
 export const filesMax = 10
-/** Bytes reserved for the rest of the message request. */
+/** Bytes reserved for everything in the request except the files. */
 const restBytes = 65_536
 
 let count = 0

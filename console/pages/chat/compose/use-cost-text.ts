@@ -9,10 +9,7 @@ import type { AttachedFile } from './attached-files.ts'
 type Draft = { text: string; files: readonly AttachedFile[]; params: ChatParams }
 
 const waitMs = 600
-/**
- * Maximum size of a message to quote. The quote request contains the whole message, so a larger message would be sent
- * twice.
- */
+/** Larger messages are not quoted, because the quote request would upload the whole message a second time. */
 const sizeMax = 1_048_576
 
 /**

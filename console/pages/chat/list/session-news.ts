@@ -4,7 +4,7 @@ import { accountKey } from '../../../app/use-account.ts'
 
 // Refetches the data that a turn changes, and notifies the browser's other tabs, which then do the same.
 
-/** Undefined in browsers without BroadcastChannel, whose tabs cannot notify each other. */
+/** Undefined in browsers without BroadcastChannel. There, tabs cannot notify each other. */
 const channel = 'BroadcastChannel' in globalThis ? new BroadcastChannel('errand.sessions') : undefined
 
 /** Refetches the data that a turn changes, except messages: the session, lists, charges and balance. */

@@ -2,7 +2,7 @@ import { useSyncExternalStore } from 'react'
 import type { AttachedFile } from '../compose/attached-files.ts'
 import { storedPrefix, whenLeaving } from '../../../app/leave-console.ts'
 
-// Stores this tab's unsent drafts, and its sent messages that the service may not have stored yet, per session. Both
+// Stores, for each session, this tab's unsent draft and the sent message that the service may not have stored yet. Both
 // survive a reload and are deleted when the login ends.
 
 export type ChatParams = { temperature?: number; maxTokens?: number }

@@ -3,7 +3,7 @@ import type { AttachedFile } from '../compose/attached-files.ts'
 
 type StoredFile = { type: 'file'; payloadId: string }
 
-/** The session's last exchange, which a message replaces. `isSame` is true if the message is unchanged. */
+/** The session's last exchange, if a new message replaces it. `isSame` is true if both messages have the same text. */
 export type Replaced = { turnId: string; files: readonly StoredFile[]; isSame: boolean }
 
 export function replacedBy({ content, parts = [], turnId }: Message, text: string): Replaced {

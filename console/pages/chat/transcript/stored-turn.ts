@@ -6,7 +6,7 @@ import { known, readNew, type Transcript } from './transcript.ts'
 
 type SentTurn = {
   sessionId: string
-  /** The turn id, if the response with the turn's stream has arrived. */
+  /** Undefined if no response arrived, because only the response contains the turn id. */
   turnId: string | undefined
   message: string | undefined
   total: number

@@ -12,7 +12,7 @@ export type ConnectorDraft = {
   authType: AuthType
   token: string
   headers: readonly HeaderRow[]
-  /** Client id registered at the authorization server. Empty if there is none. */
+  /** Client id registered with the authorization server. Empty if there is none. */
   clientId: string
   clientSecret: string
 }

@@ -6,8 +6,8 @@ import { queryClient } from '../../../app/query-client.ts'
 export type ToolsPage = Awaited<ReturnType<typeof client.connectors.tools>>
 
 /**
- * Lists the tools that the server currently offers. Each query opens a connection, so the only automatic query is the
- * one when the page opens.
+ * Lists the tools that the server currently offers. Each query opens a connection, so it runs automatically only when
+ * the page opens.
  */
 export function useConnectorTools({ id: connectorId, status }: Connector): UseQueryResult<ToolsPage> {
   return useQuery({

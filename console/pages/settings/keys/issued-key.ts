@@ -7,8 +7,8 @@ export type IssuedKey = { created: CreatedKey; replaced?: { hint: string; endsAt
 const issuedKeyKey = ['issued-key'] as const
 
 /**
- * Returns a new key until its owner has stored it. The key survives navigation, so that the back button does not lose
- * it. It is removed when the login ends.
+ * Returns the newly created key until its owner has stored it. The key survives navigation, so that the back button
+ * does not lose it. It is removed when the login ends.
  */
 export function useIssuedKey(): IssuedKey | undefined {
   const { data } = useQuery<IssuedKey | null>({ queryKey: issuedKeyKey, queryFn: skipToken, gcTime: Infinity })
