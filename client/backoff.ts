@@ -2,7 +2,7 @@ import { ErrandClientError } from './client-error.ts'
 
 const firstMs = 250
 const longestMs = 10_000
-/** Maximum pause before a retry: a Retry-After of one minute, the period of the rate limit, plus jitter. */
+/** Maximum pause before a retry: one minute, which is the period of the rate limit, plus jitter. */
 export const retryPauseMsMax = 60_500
 const transientStatuses = new Set([429, 502, 503, 504])
 

@@ -12,8 +12,7 @@ export type BillingClients = {
   account: {
     get: PlainMethod<'account.get'>
     /**
-     * Changes the auto-recharge settings and the balance below which the owner is notified. Needs the scope `manage` or
-     * `pay`.
+     * Changes the auto-recharge settings and the low-balance notification threshold. Needs the scope `manage` or `pay`.
      */
     update: Method<'account.update'>
     /** Returns the daily spending of the last `days` days. */

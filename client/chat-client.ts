@@ -43,8 +43,8 @@ export type ChatClient = {
    */
   stream: (input: ChatInput, options?: ChatOptions) => ChatStream
   /**
-   * Sends a message and resolves with the complete reply. If the reply fails, rejects with an error that has the
-   * failure's code and, as `costUsd`, the amount charged.
+   * Sends a message and resolves with the complete reply. If the reply fails, rejects with an error that contains the
+   * failure's code, and the amount charged as `costUsd`.
    *
    * @example
    * const { text, costUsd } = await client.chat.text({ sessionId, message: 'Hello' })

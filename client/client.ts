@@ -118,7 +118,7 @@ export type {
 } from './types/endpoint-types.ts'
 
 export type QuotesClient<Config extends AnyConfig = UnknownConfig> = {
-  /** Quotes the price of a task or chat. Send its `quoteId` within ten minutes to get that price. */
+  /** Quotes the price of a task or chat. To get that price, pass the `quoteId` within ten minutes. */
   create: <Id extends EndpointId<Config>>(
     input: CreateQuoteInput<Id, Config>,
     options?: CallOptions,

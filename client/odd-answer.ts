@@ -47,7 +47,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** Returns the message of the innermost cause, because Node's own message is only "fetch failed". */
+/** Returns the message of the innermost cause, because the outer message from Node is only "fetch failed". */
 export function describeCause(thrown: unknown): string {
   let text = 'unknown reason'
   let cause = thrown

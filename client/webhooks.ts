@@ -5,7 +5,7 @@ type EventOf<Type extends string, Data> = {
   type: Type
   /** When the event happened, in ISO 8601. */
   timestamp: string
-  /** The user whom the event concerns. Set only for the webhooks of a platform key. */
+  /** Id of the user that the event is about. Set only for the webhooks of a platform key. */
   userId?: string
   /** The user's id in the product, or null if there is none. Set only for the webhooks of a platform key. */
   externalId?: string | null

@@ -17,12 +17,12 @@ export type ChatCalls = {
 export type ErrandChatTransportOptions = UIStreamOptions & {
   /**
    * The client that sends messages and resumes replies. In a browser page, create it with a client token as its
-   * `apiKey`. If this is a function, it is called for each message and each resumed reply, so it can renew the token.
+   * `apiKey`. A function is called for each message and each resumed reply, so it can renew the token.
    */
   client: ChatCalls | (() => ChatCalls | PromiseLike<ChatCalls>)
   /**
-   * Session id of a chat. Defaults to the chat id. If this is a function, it can create a session when `to` is `send`.
-   * When `to` is `resume`, it must return undefined if the chat has no session.
+   * Session id of a chat. Defaults to the chat id. A function can create a session when `to` is `send`. When `to` is
+   * `resume`, it must return undefined if the chat has no session.
    */
   sessionId?: string | ((chatId: string, to: 'send' | 'resume') => SessionId | PromiseLike<SessionId>) | undefined
   /**
@@ -62,7 +62,7 @@ export type SendRequest = ChatRequest & {
 
 export type ReconnectRequest = ChatRequest
 
-/** How long the next message waits for an earlier reply to stop. */
+/** Maximum time that the next message waits for an earlier reply to stop. */
 const stopMsMax = 10_000
 
 /**

@@ -83,7 +83,7 @@ export function createSendRpc(connection: Connection): SendRpc {
 
   return async ({ operation, isQuery, input, idempotencyKey, isAlone, signal }) => {
     const json = `{"json":${toJson(input)}}`
-    // Send an input that is too long for a batch in a separate request. The service then reports what is wrong with it.
+    // If an input is too long for a batch, send it in a separate request.
     if (isQuery && !isAlone && json.length <= inputLengthMax) {
       return await new Promise((resolve, reject) => {
         if (waiting.push({ operation, json, signal, resolve, reject }) === 1) setTimeout(flush)
@@ -107,8 +107,7 @@ export function createSendRpc(connection: Connection): SendRpc {
 
 /**
  * Serializes the input as plain JSON. Throws INVALID_ARGUMENT for values that JSON cannot represent, such as a cycle or
- * a bigint. The service stores params as JSON, so they must mean the same over RPC as over REST, where a date is a
- * string.
+ * a bigint. The service stores params as JSON, so a date must become a string over RPC, as it does over REST.
  */
 export function toJson(value: unknown): string {
   try {

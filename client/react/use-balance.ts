@@ -5,7 +5,7 @@ import { useErrandContext } from './errand-provider.tsx'
 export type BalanceState = {
   /** Undefined until the first response. */
   account: Account | undefined
-  /** The balance without the amount reserved for replies in progress, in USD with four fraction digits. */
+  /** The balance minus the amount reserved for replies in progress, in USD with four fraction digits. */
   availableUsd: string | undefined
   error: Error | undefined
   refresh: () => void

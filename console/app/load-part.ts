@@ -22,7 +22,8 @@ const parts: (() => Promise<unknown>)[] = []
 type Loaded<Props> = { default: ComponentType<Props> }
 
 /**
- * Creates a component with its own chunk. The surrounding Suspense shows its fallback until the service is reachable.
+ * Creates a component with its own chunk. Loads it once the service is reachable. Until then, the surrounding Suspense
+ * shows its fallback.
  */
 export function lazyPart<Props = object>(
   load: () => Promise<ComponentType<Props>>,

@@ -3,7 +3,7 @@ import { ErrandClientError } from '../../client/client.ts'
 import { loginPath } from './local-path.ts'
 import { goTo, pagePath } from './service-url.ts'
 
-/** History state of the login page when the user's login has ended. */
+/** History state that tells the login page that the user's login has ended. */
 export const wasLoggedOut = 'logged-out'
 
 const retriesMax = 2

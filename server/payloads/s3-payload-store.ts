@@ -200,7 +200,7 @@ function withinTime(): { abortSignal: AbortSignal } {
 const quiet = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
 
 export function newS3Client({ credentials, endpoint, hasPathStyle, region }: PayloadBucket): S3Client {
-  // A self-hosted service has no regions, but the SDK requires one.
+  // Self-hosted bucket services have no regions, but the SDK requires one.
   const given = region ?? (endpoint === undefined ? undefined : 'us-east-1')
   return new S3Client({
     ...(given !== undefined && { region: given }),
@@ -208,7 +208,7 @@ export function newS3Client({ credentials, endpoint, hasPathStyle, region }: Pay
     ...(credentials && { credentials }),
     forcePathStyle: hasPathStyle,
     maxAttempts: triesMax,
-    // Some services do not support these checksums, which are not needed. Writes are signed, and reads are checked
+    // Some services do not support these checksums. They are redundant, because writes are signed and reads are checked
     // against the digest.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',

@@ -91,7 +91,7 @@ const names: Record<CallerCredential['kind'], string> = {
 }
 
 /**
- * Throws 403 unless the caller is an admin with a browser login, or the command line. A leaked API key must not give
+ * Throws 403 unless the caller is the command line or an admin with a browser login. A leaked API key must not give
  * access to other people's accounts.
  */
 export function requireAdmin(caller: AnyCaller): asserts caller is Caller {
@@ -103,7 +103,7 @@ export function requireAdmin(caller: AnyCaller): asserts caller is Caller {
 }
 
 /**
- * Throws 403 unless the caller is an admin with a browser login, the command line, or a platform key with this scope.
+ * Throws 403 unless the caller is the command line, an admin with a browser login, or a platform key with this scope.
  */
 export function requirePlatform(caller: AnyCaller, scope: PlatformScope): void {
   if (!('platform' in caller)) {

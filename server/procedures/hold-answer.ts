@@ -6,7 +6,7 @@ export function holdAnswer({ about, request, shared }: Pick<Context, 'about' | '
   shared.release(request)
 }
 
-/** Waits for a separate event-loop tick before a large piece of work for this request. */
+/** Waits for a new event-loop tick. Call it before a large piece of work for this request. */
 export function callerTurn({ caller, request, shared }: Pick<CallerContext, 'caller' | 'request' | 'shared'>) {
   return shared.turn(request, caller.userId)
 }

@@ -1,6 +1,6 @@
 /**
- * Caches and freezes the result of `make` for each frozen object. For values that are not frozen, calls `make` each
- * time, because they may have changed. Objects inside a frozen object must not change either.
+ * Caches and freezes the result of `make` for each frozen object. For other values, calls `make` each time, because
+ * they may have changed. Objects inside a frozen object must not change either.
  */
 export function oncePerFrozen<Result>(make: (value: unknown) => Result): (value: unknown) => Result {
   const made = new WeakMap<object, Result>()

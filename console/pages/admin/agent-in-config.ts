@@ -4,7 +4,7 @@ type Agent = System['agents'][number]
 
 /**
  * Returns example code that shows where the configuration sets an agent's prices and visibility. Unknown parts are
- * replaced by dots.
+ * shown as dots.
  */
 export function agentInConfig({ chatPricing, endpoints, id, kind, name, visibility }: Agent): string {
   const seenBy = visibility === 'public' ? "'public'" : `[${visibility.map(quote).join(', ')}]`

@@ -71,7 +71,7 @@ export function useRun({ endpointId, form, connectorIds: first, tags }: RunOptio
         .filter(([, problem]) => problem !== ''),
     ),
     isPending: create.isPending,
-    /** The error, unless its details refer to fields of the form. */
+    /** The error, unless its details refer to form fields. */
     refusal: create.error && details.length === 0 ? { error: create.error, receivedAt: refusedAt } : undefined,
     /** Resolves with true if the task was created. Otherwise the form shows the problems. */
     start: async (): Promise<boolean> => {

@@ -4,8 +4,8 @@ import { client } from '../../app/api-client.ts'
 export type PayloadPart = 'request' | 'response'
 
 /**
- * Loads the full params or the full result of a task that contains only a preview. Requests a new link, because the
- * task's link may have expired since the page was opened.
+ * Loads the full params or result of a task that contains only a preview. Requests a new link, because the task's link
+ * may have expired since the page was opened.
  */
 export async function loadPayload(taskId: string, part: PayloadPart, signal?: AbortSignal): Promise<unknown> {
   return JSON.parse(await loadPayloadText(taskId, part, signal)) as unknown

@@ -183,7 +183,7 @@ export function shownPaths(field: FormField, value: unknown, path = ''): string[
   return own
 }
 
-/** Converts a path from the service's error details to a form path. Paths outside `params` keep their first name. */
+/** Converts a path from the service's error details to a form path. Paths outside `params` keep their first segment. */
 export function toFormPath(path: string): string {
   const dotted = path.replaceAll(/\[(\d+)\]/g, '.$1')
   if (dotted === 'params') return ''

@@ -17,9 +17,7 @@ export function roundedUsdText(usd: string): string {
   return exactUsdText(`${minus}${cents / 100n}.${String(cents % 100n).padStart(2, '0')}`)
 }
 
-/**
- * Formats an amount from the API with all its decimals, such as `$1,000.0000`, so that the amounts of a column align.
- */
+/** Formats an amount from the API with all its decimals, such as `$1,000.0000`, so that amounts in a column align. */
 export function exactUsdText(usd: string): string {
   const [, minus, whole, fraction] = parts.exec(usd) ?? []
   if (whole === undefined) return usd

@@ -237,7 +237,7 @@ export class LiveChat {
     if (isBusyRefusal(refusal)) void this.#follow()
   }
 
-  /** Called when another tab or program has finished a turn of this session. */
+  /** Called when another tab or program has finished a turn in this session. */
   hear(): void {
     this.#following = undefined
     renewSession(this.sessionId)

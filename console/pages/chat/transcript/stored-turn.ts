@@ -19,7 +19,7 @@ export type StoredTurn = {
 }
 
 /**
- * Minimum wait for a chat that costs nothing. The service reserves no money for it and may take this long to store it.
+ * Minimum wait before a turn counts as not stored. The reserved amount does not show whether a free chat is stored yet.
  */
 const settleMsMin = 1500
 const settleMsMax = 30_000

@@ -42,7 +42,7 @@ const looks: Readonly<Record<WebhookDelivery['status'], Look>> = {
 
 export const deliveryLook = (status: WebhookDelivery['status']): Look => looks[status]
 
-/** Returns the name of a webhook: its description, its URL, or a label for the webhook of task callbacks. */
+/** Returns the name of a webhook: its description, its URL, or a label for the task-callback webhook. */
 export function webhookName({ description, url }: Pick<Webhook, 'description' | 'url'>): string {
   return description || url || 'Task callbacks'
 }
