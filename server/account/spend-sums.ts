@@ -42,7 +42,7 @@ export class SpendSums {
 
   async #update(userId: string, fromStep: number): Promise<CachedSums> {
     const earlier = this.#known.get(userId)
-    // If the request starts before the cached sums, sum all steps again.
+    // If the requested steps start before the cached sums, compute all sums again.
     const base = earlier && earlier.fromStep <= fromStep ? earlier : { fromStep, newestSeq: 0, steps: new Map() }
     const added = await this.#readSince(userId, base)
     const known: CachedSums = { fromStep: base.fromStep, newestSeq: added.newestSeq, steps: new Map(base.steps) }

@@ -348,7 +348,7 @@ function readSecretFile(dataDir: string): Secrets {
   makeFolder(dataDir)
   try {
     writeFileSync(file, randomBytes(32).toString('base64url'), { flag: 'wx', mode: 0o600, flush: true })
-    // Sync the folder, because the secret must be as durable as the database, which stores a check value of it.
+    // Sync the folder, because the secret must be as durable as the database, which stores a check value for it.
     syncFolder(dataDir)
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error

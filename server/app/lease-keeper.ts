@@ -111,7 +111,7 @@ export class LeaseKeeper {
   }
 
   /**
-   * Returns false after a break: a failed, slow or late renewal, or a step of the database's clock. After a break,
+   * Returns false after a break: a failed, slow or late renewal, or a jump of the database's clock. After a break,
    * other nodes get the duration of a lease to renew their own.
    */
   #isSteady(databaseMs: number, askedAt: number): boolean {

@@ -19,8 +19,8 @@ export function openFilesLimit(): number | undefined {
 }
 
 /**
- * Returns a warning if the limit is too low. Without it, operators would notice only under load, when connections get
- * no response.
+ * Returns a warning if the limit is too low. Without the warning, operators would notice only under load, when
+ * connections get no response.
  */
 export function describeFewFiles(connectionsMax: number, limit = openFilesLimit()): string | undefined {
   if (limit === undefined || limit >= Math.min(connectionsMax + ownFilesMax, everydayFiles)) return undefined

@@ -60,8 +60,8 @@ export function createListener(parts: ListenerParts): Server {
       keepAliveTimeout: keepAliveTimeoutMs,
       // Node would respond to requests without a Host header itself, without our error body.
       requireHostHeader: false,
-      // Join repeated Authorization and Host headers, so that such requests are rejected. Node would use the first
-      // header.
+      // Join repeated Authorization and Host headers, so that such requests are rejected. Otherwise, Node would use the
+      // first header.
       joinDuplicateHeaders: true,
     },
     (request, response) => inTurn(request, response, serve),

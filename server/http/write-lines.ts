@@ -24,8 +24,8 @@ export async function writeLines(
   response.writeHead(200, withHeaders(headers, own))
   response.flushHeaders()
   let isIdle = true
-  // Write the text if there were no lines for half of `afterMs`. One interval costs less than a timer that every event
-  // resets.
+  // Runs twice per `afterMs`, and writes the text if no line was written since the last run. One interval costs less
+  // than a timer that every event resets.
   const look = ({ text }: NonNullable<Lines['idle']>) => {
     if (isIdle && !response.writableNeedDrain) response.write(text)
     isIdle = true

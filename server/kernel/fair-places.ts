@@ -88,7 +88,9 @@ export class FairPlaces {
     }
   }
 
-  /** Waits for `count` slots. Call `give` once for each. Rejects with the abort reason if the signal aborts first. */
+  /**
+   * Waits for `count` slots. Call `give` once for each slot. Rejects with the abort reason if the signal aborts first.
+   */
   async take(
     userId: string,
     { count = 1, signal }: { count?: number; signal?: AbortSignal | undefined } = {},

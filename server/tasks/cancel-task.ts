@@ -25,7 +25,7 @@ export async function cancelTask(
   if (!task) throw taskNotFound()
   requireAgent(caller, task.agentId)
   if (task.completedAt === null) {
-    // Undefined if the endpoint was removed from the configuration. Its running tasks can then be canceled.
+    // If the endpoint was removed from the configuration, its running tasks can be canceled.
     const mayStopWork = catalogue.endpoint(task.endpointId)?.cancel !== 'pending'
     const { outcome } = await stops.cancel({ userId, taskId, error: taskCanceled, mayStopWork })
     if (outcome === 'at-work') {

@@ -116,7 +116,7 @@ export function readRunLog({ runLog }: Pick<TaskRecord, 'runLog'>): {
   return runLog === null ? {} : (JSON.parse(runLog) as ReturnType<typeof readRunLog>)
 }
 
-/** Tasks built from frozen records, with the progress they contain. */
+/** Caches the task built from each frozen record, and the progress in that task. */
 const made = new WeakMap<TaskRecord, { progress: string | null; task: Task }>()
 
 type Links = Pick<SignedLinks, 'create'>
@@ -126,7 +126,7 @@ export function toTask(record: TaskRecord, { links, live }: Pick<ReadTaskParts, 
   const known = made.get(record)
   if (known && known.progress === progress) return known.task
   const task = newTask(record, { links, progress })
-  // Links expire, so build tasks with links again for each response.
+  // Links expire, so rebuild tasks with links for each response.
   const hasLinks = task.requestUri !== undefined || task.responseUri !== undefined
   if (!hasLinks && Object.isFrozen(record)) made.set(record, { progress, task: Object.freeze(task) })
   return task

@@ -242,7 +242,7 @@ async function runAgent(parts: RunTaskParts, { live, span, task, stop }: Run): P
     if (task.cancelableUntil !== null) return
     const forbid = () => store.forbidCancel({ taskId, attempt: task.attempt })
     if (await repeatUntilStored(parts, { taskId, stop: controller.signal, store: forbid })) return
-    // The task was ended elsewhere, so this run must not continue.
+    // The task has ended elsewhere, so this run must not continue.
     abort(canceled)
     await new Promise(() => {})
   }

@@ -20,7 +20,7 @@ const error = {
 }
 
 /**
- * Settles tasks that a crashed process left running. Queues each again if its endpoint allows another attempt, and
+ * Settles tasks that a crashed process left running. Requeues a task if its endpoint allows another attempt, and
  * refunds it otherwise. Calls `maySettle` before each batch, and stops if it returns false, because the list of
  * abandoned tasks is then no longer reliable.
  */

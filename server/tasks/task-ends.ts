@@ -26,13 +26,13 @@ const defaultLookMs = 5000
 type WaitOptions = {
   timeoutMs?: number
   signal: AbortSignal | undefined
-  /** Whether to notify the waiter also of changes before the task ends. */
+  /** Whether to also notify the waiter of changes before the task ends. */
   isFollowing?: boolean
 }
 
 /**
- * Notifies all waiters of a task when it ends, and its followers also of other changes. If nodes share the store,
- * notifies the waiters on all of them.
+ * Notifies all waiters of a task when it ends, and also notifies its followers of other changes. If nodes share the
+ * store, notifies the waiters on all of them.
  */
 export class TaskEnds {
   readonly #signals: Signals | undefined

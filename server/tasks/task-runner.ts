@@ -45,7 +45,7 @@ export class TaskRunner {
    */
   readonly #jobs: PQueue
   readonly #running = new Map<string, { task: Claimed; deadline: number; stop: AbortController }>()
-  /** Number of reserved slots, for users who occupy fewer slots than that. */
+  /** Number of slots reserved for users who occupy fewer slots than this. */
   readonly #keptSlots: number
   /** Number of jobs per user. Counted only if slots are reserved. */
   readonly #jobsOf = new Map<string, number>()
@@ -55,7 +55,7 @@ export class TaskRunner {
   readonly #claims = new Map<string, { claim: Promise<unknown>; isCanceled: boolean }>()
   readonly #draining = Promise.withResolvers<void>()
   readonly #passedOver = new SkippedUsers(() => this.#tasksWait())
-  /** Last user who was served. The round-robin continues after this user. */
+  /** User who was served last. The round-robin continues after this user. */
   #after = ''
   #state: 'waiting' | 'running' | 'draining' | 'interrupted' = 'waiting'
   #unsubscribe: (() => void) | undefined
@@ -159,7 +159,7 @@ export class TaskRunner {
     this.#queuedCount = Math.max(0, this.#queuedCount - 1)
   }
 
-  /** Sets the number of queued tasks on all nodes together. */
+  /** Sets the number of queued tasks across all nodes. */
   noteQueued(count: number): void {
     this.#queuedCount = count
   }

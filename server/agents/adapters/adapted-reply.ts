@@ -12,8 +12,8 @@ import { PartQueue } from '../run/part-queue.ts'
 export type Foreign = any
 
 /**
- * The reply that the current async context generates. One model object serves many replies, so metered models look up
- * the current reply here.
+ * The reply that is being generated in the current async context. One model object serves many replies, so metered
+ * models look up the current reply here.
  */
 export const currentRun = new AsyncLocalStorage<ChatRun>()
 

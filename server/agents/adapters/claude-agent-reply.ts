@@ -51,7 +51,7 @@ export function claudeAgentReply(
 /** Result subtypes of a reply that reached one of the SDK's own limits. */
 const limits = new Set(['error_max_turns', 'error_max_budget_usd'])
 
-/** Builds one prompt string, because `query` accepts only a prompt. Earlier messages come first, as text. */
+/** Combines the conversation into one string, because `query` accepts only a single prompt. */
 function promptOf({ history, message }: ChatRun): string {
   if (history.length === 0) return message
   const said = history.map(({ content, role }) => `<${role}>\n${content}\n</${role}>`)

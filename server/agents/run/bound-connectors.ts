@@ -27,7 +27,7 @@ export function boundConnectors(connectors: RunConnectors, tokensMax: number): R
 
 type ResentConnectors = {
   connectors: RunConnectors
-  /** Call this before each model call. Returns false if no further call may follow. */
+  /** Call this before each model call. Returns false if the limit allows no model call after that one. */
   beginPrompt: () => boolean
 }
 

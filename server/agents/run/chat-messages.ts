@@ -89,7 +89,7 @@ export type ModelStep = {
 export type StepRequest = {
   /** Sequence number. Increases with each batch and step request of a reply. */
   serial: number
-  /** Upper bound of the reply's usage so far, whose cost the host reserves. */
+  /** Upper bound on the reply's usage so far. The host reserves its cost. */
   bound: ChatUsed
   /** Usage so far, including the tool call that is about to start. */
   used: ChatUsed
@@ -111,7 +111,7 @@ export type ChatBatch = {
   toolCalls: readonly ToolCallStep[]
   /** Usage of the whole reply so far. Usage that the agent has not reported is estimated from the text. */
   used: ChatUsed
-  /** Upper bound of the usage. The host reserves its cost before it sends any event of the batch to the client. */
+  /** Upper bound on the usage. The host reserves its cost before it sends any event of the batch to the client. */
   bound: ChatUsed
   isStepOpen: boolean
   reported: ChatUsed | null
@@ -142,7 +142,7 @@ export type ChatSummary = {
 
 const bytesPerToken = 4
 
-/** Returns an upper bound of a string's tokens in any encoding: its bytes. Each token has at least one byte. */
+/** Returns an upper bound on a string's tokens in any encoding: its bytes. Each token has at least one byte. */
 export function tokensAtMost(text: string): number {
   return Buffer.byteLength(text)
 }

@@ -62,7 +62,7 @@ export class TokenCount {
     this.#tail = tail
   }
 
-  /** Adds characters whose text is unknown. `tokens` counts them at the average rate of the counted text. */
+  /** Adds characters without their text. `tokens` assumes that they have the average rate of the counted text. */
   extrapolate(chars: number): void {
     this.#chars += chars
   }
@@ -76,7 +76,7 @@ export class TokenCount {
 /** Text that may be counted later. Stores only the part that `TokenCount` would encode. */
 export class UncountedText {
   readonly #joined: string[] = []
-  /** Strings that are not joined yet, which take twice the memory in V8. */
+  /** Strings that are not joined yet. In V8 they take twice as much memory as the joined string. */
   #pieces: string[] = []
   #chars = 0
   #keptChars = 0

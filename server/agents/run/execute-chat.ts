@@ -35,7 +35,7 @@ const burstChars = 16_384
 const burstEvents = 128
 const overstayMs = 5000
 const countMsMax = 2500
-/** If an agent's last two parts together blocked the thread for this long, it is expected to block it again. */
+/** An agent whose last two parts together blocked the thread for this long is expected to block it again. */
 const blocksMs = 2
 
 type ExecuteChat = {

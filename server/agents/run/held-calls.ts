@@ -7,10 +7,7 @@ import { promptSize, type PromptSize, type PromptTexts } from './prompt-size.ts'
 
 type Usage = Extract<ChatPart, { type: 'usage' }>
 type Counted = Pick<TokenCounts, 'promptTokens' | 'cachedPromptTokens' | 'completionTokens' | 'reasoningTokens'>
-/**
- * Token counts as reported by a provider. A count of 0 also means that the count is missing, because a real prompt
- * never has 0 tokens.
- */
+/** Token counts as reported by a provider. A prompt or completion count of 0 is treated as missing. */
 export type ReportedUse = { readonly [Count in keyof TokenCounts]?: number | undefined }
 type SentPrompt = PromptTexts & { size: PromptSize }
 type CountedRequest = { sent: SentPrompt; tokens: number; thought: number }
@@ -18,14 +15,15 @@ type CountedRequest = { sent: SentPrompt; tokens: number; thought: number }
 const noCounts: Counted = { promptTokens: 0, cachedPromptTokens: 0, completionTokens: 0, reasoningTokens: 0 }
 const bytesPerToken = 4
 /**
- * Maximum earlier requests to compare a prompt with. One is not enough, because parallel calls can belong to different
- * conversations.
+ * Maximum number of earlier requests to compare a prompt with. One is not enough, because parallel calls can belong to
+ * different conversations.
  */
 const countedMax = 8
 
 type HeldCallsParts = {
   /**
-   * The agent's context size in tokens. Files without a token maximum share what the rest of the prompt leaves free.
+   * The agent's context size in tokens. Files without a token maximum share the context that the rest of the prompt
+   * leaves free.
    */
   contextTokens: number
   openStep: ReplyRun['openStep']
@@ -147,8 +145,8 @@ function startsWith(texts: readonly string[], start: readonly string[]): boolean
 }
 
 /**
- * Returns the number of prompt tokens in common with an earlier request, and of those added since then. Counts only
- * strings that no provider has counted yet.
+ * Returns how many prompt tokens were already sent before, and how many are new. Counts only strings that no provider
+ * has counted yet.
  */
 async function promptTokensOf({ earlier, files, size, texts }: SentPrompt, before: CountedRequest | undefined) {
   if (!before) {

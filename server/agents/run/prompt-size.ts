@@ -29,10 +29,7 @@ export function messagesAtMost(texts: readonly string[]): number {
   return tokens
 }
 
-/**
- * The strings and files of a request. `earlier` is the number of leading strings and files that precede the latest user
- * message.
- */
+/** The strings and files of a request. `earlier` counts those before the latest user message. */
 export type PromptTexts = {
   texts: readonly string[]
   files: readonly FileTokens[]
@@ -86,7 +83,7 @@ export function markedTokens(part: Part): FileTokens | undefined {
   return part.type === 'file' ? (part.providerOptions?.[marked] as FileTokens | undefined) : undefined
 }
 
-/** Whether only the text of a part is sent. Provider options, such as a thought signature, are sent and counted too. */
+/** Whether a part has only text. Provider options, such as a thought signature, are also sent and must be counted. */
 function isPlainText(part: Part): part is Extract<Part, { type: 'text' }> {
   return part.type === 'text' && part.providerOptions === undefined
 }

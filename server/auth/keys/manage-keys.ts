@@ -102,7 +102,7 @@ export async function rotateKey(
   // A key with limits may rotate itself, because the new key has the same limits.
   const { credential } = caller
   if (credential.kind !== 'key' || credential.keyId !== keyId) assertUnlimited(caller)
-  // The new key's lifetime is as long as the old key's was.
+  // The new key gets the same lifetime as the old one.
   const expiresAt = old.expiresAt === null ? null : now + (old.expiresAt - old.createdAt)
   const { token, key } = draftKey({ userId, name: old.name, scopes: old.scopes, expiresAt })
   const created = await store.rotateKey({ userId, keyId, key, oldExpiresAt: now + overlapSeconds * 1000 })

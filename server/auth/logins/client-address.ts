@@ -25,7 +25,7 @@ export class ClientAddresses {
     return isIPv6(address) ? networkOf(address) : address
   }
 
-  /** Returns the public or private address, or an empty string if a proxy did not send it. */
+  /** Returns the public or private address, or an empty string if a trusted proxy did not send one. */
   addressOf({ headers, socket }: IncomingMessage): string {
     let address = plainAddress(socket.remoteAddress ?? '')
     // Each proxy appends the address of its peer, so the last address that is not a trusted proxy is the client's.

@@ -3,8 +3,8 @@ const leastSpace = 4096
 
 /**
  * Copies the pieces of a body into one buffer. Kept as separate objects, ten million one-byte pieces would take a
- * gigabyte. The buffer of a body over 64 KB grows in place, because copying to ever larger buffers would leave as much
- * garbage again. `free` returns its memory immediately.
+ * gigabyte. The buffer of a body over 64 KB grows in place, because copying to ever larger buffers would leave just as
+ * much garbage. `free` returns its memory immediately.
  */
 export class BodyBytes {
   readonly #bytesMax: number

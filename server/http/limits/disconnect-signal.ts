@@ -5,7 +5,9 @@ export function streamReader(response: ServerResponse, stallMs: number): StreamR
   return { stallMs, cutOff: () => response.destroy(), left: disconnectSignal(response) }
 }
 
-/** Returns a signal that aborts if the client disconnects before the response is complete, or already has. */
+/**
+ * Returns a signal that aborts if the client disconnects before the response is complete, or has already disconnected.
+ */
 export function disconnectSignal(response: ServerResponse): AbortSignal {
   const controller = new AbortController()
   // 'close' never fires if the socket ended before it was assigned to the response.

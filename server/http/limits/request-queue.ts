@@ -124,7 +124,7 @@ export class RequestQueue<Arrived extends Waiting> {
       const { arrived, place } = own.shift()!
       if (own.length > 0) this.#waiting.set(sender, own)
       place.release()
-      // Skip disconnected clients. The next request starts when this one first awaits something.
+      // Skip disconnected clients. Let this request run to its first `await` before the next one starts.
       if (!arrived.response.destroyed) this.#serve(arrived, sender)
       await Promise.resolve()
     }

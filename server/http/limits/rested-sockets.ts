@@ -3,8 +3,8 @@ import type { Socket } from 'node:net'
 const restMs = 100
 const wakeEveryMs = 20
 /**
- * Connections to resume per millisecond, about a thousand in `restMs`. `wakenMax` limits one step, so that the event
- * loop still processes its timers.
+ * Number of connections to resume per millisecond, about a thousand in `restMs`. `wakenMax` limits one step, so that
+ * the event loop still processes its timers.
  */
 const wakenPerMs = 13
 const wakenMax = 512

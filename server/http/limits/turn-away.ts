@@ -32,7 +32,7 @@ export function createTurnAway({ ends, onRefused }: TurnAwayParts) {
     let text = texts.get(form)
     if (text === undefined) texts.set(form, (text = form?.errorText?.(error) ?? restJson))
     respond(response, { status: error.status, text, headers: [...headers, ...own] })
-    // Pause the socket only after the request has closed, because Node would resume it before that.
+    // Pause the socket only after the request has closed. Before that, Node would resume it.
     request.once('close', () => rested.rest(socket))
   }
 }

@@ -103,7 +103,7 @@ export class ServiceTracing {
     })
   }
 
-  /** Remembers the request that admitted a task, so that the task's run links to it. */
+  /** Remembers the request that admitted a task, so that the task's run can link to it. */
   taskAdmitted(taskId: string, request: Span | undefined): void {
     if (!request) return
     if (this.#links.size >= linksMax) this.#links.delete(this.#links.keys().next().value!)
@@ -192,7 +192,7 @@ function agentSpanName({ agentId, agentName }: RunAgent): string {
 function agentAttributes({ agentId, agentName, userId }: RunAgent) {
   return {
     'gen_ai.operation.name': 'invoke_agent',
-    // Errand counts as the provider, because an agent may use several models.
+    // Report Errand as the provider, because an agent may use several models.
     'gen_ai.provider.name': 'errand',
     'gen_ai.agent.id': agentId,
     ...(agentName !== undefined && { 'gen_ai.agent.name': agentName }),
