@@ -44,7 +44,7 @@ export async function eraseUser(parts: ErasureParts, input: EraseUser): Promise<
 }
 
 /**
- * Removes the method at the provider before the erasure, so that no crash leaves a payment method of an erased user
+ * Removes the method at the provider before the erasure, so that a crash cannot leave an erased user's payment method
  * there. Auto-recharge stays off even if this fails.
  */
 async function removeMethod({ port, store }: ErasureParts, of: { userId: string; methodId: string }): Promise<void> {

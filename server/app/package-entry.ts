@@ -7,8 +7,8 @@ export * from '../agents/config/define-config.ts'
 export type { Errand, ErrandOptions }
 
 /**
- * Starts a service to which another server passes requests. All other settings come from `ERRAND_` variables. If
- * `config` is a path, pass the file's type: `createErrand<typeof config>`.
+ * Starts the service inside another server, which passes requests to it. All other settings come from `ERRAND_`
+ * variables. If `config` is a path, pass the file's type: `createErrand<typeof config>`.
  */
 export async function createErrand<const Config extends ErrandConfig = ErrandConfig>(
   options: ErrandOptions<Config>,

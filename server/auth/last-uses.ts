@@ -12,9 +12,7 @@ type LastUsesParts = {
   log: Logger
 }
 
-/**
- * Batches the times at which credentials were last used. Writing them for each request would double the database load.
- */
+/** Batches the last-use times of credentials. Writing them for each request would double the database load. */
 export class LastUses {
   readonly #parts: LastUsesParts
   readonly #timer: NodeJS.Timeout

@@ -152,8 +152,8 @@ export class FairPlaces {
   }
 
   /**
-   * Returns why a user's place cannot grow from one amount to another, or undefined if it can. To stay within the
-   * total, reclaims places of other users.
+   * Returns why a user's place cannot grow from one amount to another, or undefined if it can. May reclaim other users'
+   * places to stay within the total.
    */
   #refusal(userId: string, from: number, to: number): Refusal | undefined {
     const others = this.#of(userId) - from

@@ -53,8 +53,8 @@ type QuotedTask = Pick<Endpoint, 'price' | 'meters' | 'rates'>
 
 /**
  * Returns the price of a task, from its quote or its endpoint. For a metered or token-priced task it is the maximum
- * cost, and `maxCostUsd` can lower it. Throws if `maxCostUsd` is below the price, the price of the cheapest event, or
- * the price of two tokens.
+ * cost, and `maxCostUsd` can lower it. Throws if `maxCostUsd` is below a fixed price, or too low for one event or two
+ * tokens.
  */
 export async function priceOf(
   quotes: Quotes,

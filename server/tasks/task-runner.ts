@@ -30,8 +30,8 @@ const slotsMin = 16
  *
  * - `waiting`: the `PQueue` is paused, and admitted tasks remain queued. This is the state before `start`. With a
  *   concurrency of 0 the runner never leaves it.
- * - `running`: the runner takes tasks. While tasks may be queued (`#hasMore`), it queries the store whenever a slot
- *   is free, one query at a time. After a failed query it pauses for one second.
+ * - `running`: the runner takes tasks. While there may be queued tasks (`#hasMore`), it queries the store whenever a
+ *   slot is free, one query at a time. After a failed query it pauses for one second.
  * - `draining`: no task is admitted or taken. Running tasks and tasks being claimed may continue until their
  *   timeouts, or until the drain times out.
  * - `interrupted`: running tasks are aborted, and tasks being claimed are aborted as soon as they are claimed. These
@@ -216,7 +216,7 @@ export class TaskRunner {
     for (const { stop } of this.#running.values()) stop.abort(interrupted)
   }
 
-  /** Called when tasks may be queued. If `userId` is set, one of this user's tasks has ended. */
+  /** Called when there may be queued tasks. If `userId` is set, one of this user's tasks has ended. */
   #tasksWait(userId?: string): void {
     if (userId) this.#passedOver.readmit(userId)
     this.#hasMore = this.#hasMoreForKept = true

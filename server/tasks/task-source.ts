@@ -12,9 +12,9 @@ export type TaskSource = {
    * user's running tasks has ended, so that the runner can readmit a skipped user.
    */
   announce(userId?: string): void
-  /** Calls `onWaiting` when tasks may be queued. Returns a function that ends the subscription. */
+  /** Calls `onWaiting` when there may be queued tasks. Returns a function that ends the subscription. */
   subscribe(onWaiting: (userId?: string) => void): () => void
-  /** Returns the start time of a claimed task, from which its time limits are measured. */
+  /** Returns the start time of a claimed task, for measuring its time limits. */
   begunAt(task: TaskRecord): EpochMs
 }
 

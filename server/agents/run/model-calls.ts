@@ -14,10 +14,7 @@ type ModelCallsParts = {
   openCall: () => Promise<void>
 }
 
-/**
- * Implements `modelCall`, through which code agents announce model calls from anywhere, such as from a framework's
- * hook.
- */
+/** Implements `modelCall`, which code agents use to announce model calls from anywhere, such as a framework's hook. */
 export class ModelCalls {
   readonly #parts: ModelCallsParts
   readonly #calls: HeldCalls

@@ -102,7 +102,7 @@ async function assertOwned(store: Store, userId: string, { sessionId, taskId }: 
   if (taskId !== undefined && !(await store.getTask({ userId, taskId }))) throw boundElsewhere('task')
 }
 
-/** Returns the id of the creator's credential. The token ends when that credential ends. */
+/** Returns the id of the creator's credential. The token is valid only as long as that credential. */
 function makerOf({ credential }: Caller): string {
   if (credential.kind === 'key') return credential.keyId
   if (credential.kind === 'login') return credential.loginId

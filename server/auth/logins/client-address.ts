@@ -16,8 +16,8 @@ export class ClientAddresses {
   }
 
   /**
-   * Returns a public IPv4 address, or the /64 network of a public IPv6 address, because a client usually has an entire
-   * network. Returns null for a private address, because it may be a proxy that all clients share.
+   * Returns a public IPv4 address, or the /64 network of a public IPv6 address, because one client usually controls the
+   * entire network. Returns null for a private address, because it may be a proxy that all clients share.
    */
   of(request: IncomingMessage): string | null {
     const address = this.addressOf(request)

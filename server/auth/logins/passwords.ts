@@ -31,7 +31,7 @@ type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
  * Runs `work`, which hashes passwords for one email address through `inTurn`. Throws 503 if too many requests are
- * hashing or waiting. `work` may also store a login attempt, so unauthenticated clients cannot insert rows faster than
+ * hashing or waiting. Store login attempts in `work`, so that unauthenticated clients cannot insert rows faster than
  * passwords are hashed.
  */
 export async function withHashRoom<T>(email: string, work: (inTurn: InTurn) => Promise<T>): Promise<T> {

@@ -16,9 +16,9 @@ type Routed = {
 }
 
 /**
- * Serves the URL to which an authorization server redirects the browser after a connector sign-in. Finishes the
- * sign-in, then shows the outcome on the connector's page or returns the browser to the product that started it.
- * Requires a browser login, even if the request has other credentials.
+ * Serves the URL that an authorization server redirects the browser to after a connector sign-in. Finishes the sign-in,
+ * then shows the outcome on the connector's page or returns the browser to the product that started it. Requires a
+ * browser login, even if the request has other credentials.
  */
 export function createSignInCallback({ authenticate, log, origins, signIns }: Parts) {
   return async ({ about, headers, query, request, response }: Routed): Promise<void> => {

@@ -6,7 +6,7 @@ import { FairPlaces, type Place } from '../../kernel/fair-places.ts'
 export const smallBodyBytesMax = 64 * 1024
 const smallPerUser = 24 * 1024 * 1024
 const largeTotal = 96 * 1024 * 1024
-/** User id under which the memory of all unauthenticated clients is counted. */
+/** Shared user id for counting the memory of all unauthenticated clients. */
 const strangers = ''
 
 const releases = new WeakMap<IncomingMessage, () => void>()

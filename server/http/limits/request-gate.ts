@@ -149,8 +149,8 @@ export class RequestGate {
   }
 
   /**
-   * Returns whether the request is admitted. It then takes a slot until `releaseGate`. If it has a body, it takes the
-   * slot once the body has arrived.
+   * Returns whether the request is admitted. An admitted request takes a slot until `releaseGate`, starting once its
+   * body, if any, has arrived.
    */
   enter(request: Visitor, sender?: Sender): boolean {
     const { method } = request
