@@ -9,8 +9,7 @@ import type { CreateUserKeyInput, ListUserKeysInput, UserKeyInput } from './user
 type KeyRequest<Input> = { caller: AnyCaller; input: Input }
 
 /**
- * Creates an API key with the scopes that a platform key has when it acts for the user. The key itself is returned only
- * once.
+ * Creates an API key for the user with the scopes `read` and `execute`. The key itself is returned only here.
  */
 export async function createUserKey(
   parts: UserParts & { catalogue: Catalogue },

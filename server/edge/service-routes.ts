@@ -96,7 +96,7 @@ export function createRoutes(parts: RouteParts): RouteTable {
   return table
 }
 
-/** Creates a route that anyone may read, however busy the service is. */
+/** Creates a public read-only route that the service serves even when it is busy. */
 function open(path: string, operation: string, handle: Handler): Route {
   return { methods: read, path, operation, auth: null, form: restForm, handle }
 }

@@ -12,7 +12,7 @@ import { testMail } from './test-mail-text.ts'
 
 const inFlightMax = 4
 const attemptMs = 30_000
-/** Duration of a lease. It must be longer than an attempt plus the write of its outcome. */
+/** Duration of a lease. It must be long enough to attempt delivery and store the outcome. */
 const leaseMs = 45_000
 /** Poll interval for emails that other nodes, commands or events have queued. */
 const pollMs = 1000
@@ -21,8 +21,7 @@ const drainMs = 3000
 const errorCharsMax = 300
 
 /**
- * Delays before the retries. The first ones are short, because servers that greylist accept a retry after a few
- * minutes.
+ * Delays before the retries. The first ones are short, because greylisting servers accept a retry after a few minutes.
  */
 const pausesMs = [1, 5, 15, 30, 60, 120, 240, 480, 720, 720, 720].map((minutes) => minutes * 60_000)
 

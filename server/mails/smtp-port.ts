@@ -6,8 +6,8 @@ const connectMs = 10_000
 const silentMs = 20_000
 
 /**
- * A 5xx reply to one of these commands permanently rejects the email. After any other command it indicates a wrong
- * configuration, so the email is retried.
+ * A 5xx reply to one of these commands permanently rejects the email. A 5xx reply to any other command indicates
+ * a misconfiguration, so the email is retried.
  */
 const aboutMail = new Set(['RCPT TO', 'DATA'])
 

@@ -28,8 +28,8 @@ const failureCodes = new Set<string>(taskFailureCodes.filter((code) => code !== 
 
 /**
  * The service's counters in the Prometheus text format. Label values are operations, statuses, codes and configured
- * agents, never users, ids or strings from clients. Series with known labels exist from the start, so that their first
- * event appears as an increase.
+ * agents, never users, ids or strings from clients. Series with known labels exist from the start, so that the
+ * first event counts as an increase.
  */
 export class ServiceMetrics implements Meter {
   readonly lastDay = new LastDay()

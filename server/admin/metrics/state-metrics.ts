@@ -13,7 +13,7 @@ export type StateParts = {
   system: SystemParts
 }
 
-/** Gauges of the current state, which is read only when metrics are requested. */
+/** Gauges of the current state. The state is read each time metrics are requested. */
 export class StateMetrics {
   readonly #parts: StateParts
   readonly #gauges
@@ -126,7 +126,7 @@ export class StateMetrics {
 
 async function countOpenFiles(): Promise<number | undefined> {
   try {
-    // Listing the folder itself opens one descriptor.
+    // Do not count the descriptor that `readdir` itself opens.
     return (await readdir('/proc/self/fd')).length - 1
   } catch {
     return undefined

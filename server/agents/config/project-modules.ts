@@ -13,7 +13,7 @@ export const projectFiles = new Set<string>()
 
 const loadParam = 'errand-load'
 const loaded = new Map<string, ProjectModules>()
-/** Modules that each load in progress has read so far, keyed by the load's `loadParam` URL parameter. */
+/** Modules read so far by each load in progress, keyed by the load's `loadParam` URL parameter. */
 const reading = new Map<string | null, ProjectModules>()
 const { cache: commonJsModules } = createRequire(import.meta.url)
 let given: ProjectModules | undefined
@@ -35,7 +35,7 @@ export async function importProject(path: string): Promise<unknown> {
   reading.set(load, modules)
   try {
     const imported: unknown = await import(url.href)
-    // If the embedding program imported the file before, Node served it from its cache, and `modules` lacks it.
+    // If the embedding program has already imported the file, Node uses its cache, and `modules` lacks the file.
     if (modules.has(file)) loaded.set(path, modules)
     return imported
   } finally {

@@ -15,7 +15,7 @@ const signatures: readonly { mediaType: string; bytes: string; at?: number }[] =
   { mediaType: 'video/mp4', bytes: 'ftyp', at: 4 },
   { mediaType: 'video/webm', bytes: '\x1a\x45\xdf\xa3' },
 ]
-/** PDF readers look for the header in this many bytes at the start. */
+/** Number of bytes at the start of a file that PDF readers search for the header. */
 const pdfStartBytes = 1024
 
 export type KnownContent = { mediaType: string; image?: ImageSize }

@@ -1,7 +1,7 @@
 import { isImageType, isTextType } from './media-types.ts'
 
 /**
- * Estimated tokens of a file, and the maximum for which money is reserved. `tokensMax` is null if only the agent's
+ * Estimated and maximum tokens of a file. The cost of the maximum is reserved. `tokensMax` is null if only the agent's
  * context size limits the file's tokens.
  */
 export type FileTokens = { tokens: number; tokensMax: number | null }

@@ -71,7 +71,7 @@ async function followLines(answer: IncomingMessage, run: EndpointRun, limits: Ht
   )
 }
 
-/** Lines up to this length cannot exceed the limit on JSON values, so they are not checked. */
+/** Lines up to this length are too short to exceed the maximum number of JSON values, so they are not checked. */
 const lightChars = 16_000
 
 function assertLight(json: Buffer, valuesMax: number): void {

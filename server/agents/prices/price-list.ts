@@ -213,7 +213,7 @@ function grownBy(rate: string, from: string, to: string): string {
   return before === 0n ? rate : writePerMillion(Number((value! * after! + before! - 1n) / before!))
 }
 
-/** Relative tolerance for rounding errors. Per-token prices are multiplied by a million. */
+/** Relative tolerance for rounding errors, which occur when a per-token price is multiplied by a million. */
 const tolerance = 1e-9
 
 function decimal(value: unknown, name: string): string | undefined {

@@ -8,8 +8,8 @@ import type { OpenStep } from './reply-use.ts'
 export type HeldStep = {
   outputTokensMax: number
   /**
-   * `isAtLimit` is whether the output ended at its limit. The reason alone is not enough, because it is `length` after
-   * tool calls too.
+   * `isAtLimit` tells whether the output reached its limit. `reason` alone does not, because it is also `length` after
+   * tool calls.
    */
   onEnd: (reason: FinishReason | undefined, isAtLimit: boolean) => void
   /** The call's entry in the reply's usage. Undefined in a task. */
@@ -97,7 +97,7 @@ export class OpenSteps {
     this.#reason = checkedReason(part.finishReason)
     const { bound, used } = stream.use
     if (chatHold(bound, rates) > before) return this.#ask({ next: null, bound, used })
-    // Send the report immediately, because the service charges it even if it cannot show the text before it.
+    // Send the report immediately, because the service charges for it even if it cannot send the preceding text.
     stream.tell()
     return undefined
   }

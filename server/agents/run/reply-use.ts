@@ -48,7 +48,8 @@ type Counts = { message: number } & Record<Kind, TokenCount>
 
 const bytesPerToken = 4
 /**
- * Bytes per token, above the average of any language. Only a model that ignores its output limit generates more bytes.
+ * Maximum bytes per token, above the average of any language. Only a model that ignores its output limit generates
+ * more bytes.
  */
 const bytesPerTokenMax = 16
 const bytesPerCharMax = 3
@@ -58,7 +59,7 @@ const cachedTokensMin = 1024
  * Adds up the usage of a reply: the agent's reports plus an estimate for the text since the last report.
  *
  * At first, the upper bound for that text is one token per byte. When the bound reaches half of the turn's maximum
- * cost, the class starts to count tokens as they arrive. From then on the reserved amount equals the charge, so a reply
+ * cost, the class starts counting tokens as they arrive. From then on the reserved amount equals the charge, so a reply
  * can use its whole cap. Counting from the start would slow down replies that never come near a cap.
  */
 export class ReplyUse {
@@ -241,7 +242,7 @@ export class ReplyUse {
     const { isHistoryCached } = this.#options
     return (
       this.#rates.cacheRead < this.#rates.input &&
-      // The cached history is that of the first model, because each model has its own cache.
+      // Each model has its own cache, and only the cache of the first model contains the history.
       ((isHistoryCached && !this.#called) || this.#reported.cachedPromptTokens + this.#reported.cacheWriteTokens > 0)
     )
   }

@@ -40,7 +40,8 @@ export type RunTaskOptions = {
   onProgress: (json: string) => void
   onLog?: (line: AgentLogLine) => void
   /**
-   * Resolves when the task can no longer be canceled. If the user cancels it first, never settles, and `signal` aborts.
+   * Resolves when the task can no longer be canceled. If the user cancels it first, the promise never settles, and
+   * `signal` aborts.
    */
   onForbidCancel: () => Promise<void>
   onWaiting: (isWaiting: boolean) => void
@@ -53,11 +54,11 @@ export type RunChatOptions = {
   onReceived?: () => void
   /**
    * Reserves the maximum cost of a model call and resolves with its output-token limit. If the call is not allowed,
-   * never settles, and `signal` aborts.
+   * the promise never settles, and `signal` aborts.
    */
   onStep: (request: StepRequest) => Promise<number>
   /**
-   * The abort reason must be a ChatStop. If it aborts, the agent's own signal aborts too, and the outcome is a summary
+   * Abort it only with a ChatStop as the reason. The agent's own signal then aborts too, and the outcome is a summary
    * of the reply so far. If no summary arrives within three seconds after `readOnMs`, the outcome is the abort reason.
    */
   signal: AbortSignal

@@ -52,8 +52,8 @@ function sendNow(message: FromThread): void {
 
 /**
  * Queues a batch of a reply. The batch is built when it is sent, so that it contains all output up to then. After four
- * flushes within 8 ms, further batches are buffered, because waking the main thread for each batch is a seventh of a
- * stream's cost.
+ * flushes within 8 ms, further batches are buffered, because waking the main thread for each batch accounts for a
+ * seventh of a stream's CPU time.
  */
 function sendBatch(make: () => FromThread): void {
   outbox.push(make)

@@ -139,7 +139,7 @@ export class ThreadHandle {
   /**
    * Checks the thread at every heartbeat of the host. Takes back runs that an unresponsive thread has not started.
    * Terminates a thread that never becomes ready, and an unresponsive thread with an overdue run. Also terminates an
-   * unresponsive thread without runs, because an agent left a loop running and no run's timeout would ever end it.
+   * unresponsive thread without runs, because it is stuck in a loop that no run's timeout would ever end.
    */
   look(): void {
     if (this.#state === 'starting') {

@@ -51,7 +51,7 @@ const notBegun: RunOutcome = {
 const restartMsMin = 100
 const countMsMax = 5000
 const restartMsMax = 5000
-/** Time within which a stopped chat must report its usage after `readOnMs`. */
+/** Additional time after `readOnMs` for a stopped chat to report its usage. */
 const chatGraceMs = 3000
 /**
  * How long the threads of a replaced configuration stay open for runs that were admitted under it but not sent yet.

@@ -73,7 +73,7 @@ async function waitFor(
   const called = { what, request: requestOf({ ctx, session }, message.id), isOneClient: session !== '' }
   // An Idempotency-Key identifies a repeated call on every node.
   const isKeyed = idempotencyKey !== null
-  // There may be an earlier identical call whose client has disconnected unnoticed. Wait long enough to notice it.
+  // The client of an earlier identical call may have disconnected. Wait long enough to notice that.
   if (!isKeyed && calls.earlierTask(called) === undefined) await calls.noticed(what)
   const earlier = isKeyed ? undefined : calls.earlierTask(called)
   const digest = digestOf(what)
@@ -114,8 +114,8 @@ function cancelOf(tasks: TaskAccess['tasks'], task: { caller: Caller; taskId: st
     try {
       return isCanceled(await cancelTask(tasks, task)) ? 'canceled' : 'ended'
     } catch (error) {
-      // Report `at work` after any other error, so that the cancel is retried. The agent may be running, or the store
-      // unreachable.
+      // After any error except NOT_FOUND, report `at work`, so that the cancel is retried. The agent may be running, or
+      // the store may be unreachable.
       const isGone = error instanceof ErrandError && error.code === 'NOT_FOUND'
       return isGone || !tasks.runner.isAccepting ? 'ended' : 'at work'
     }

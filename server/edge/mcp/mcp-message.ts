@@ -11,7 +11,7 @@ export type McpMessage = {
   params: Fields
   meta: Fields
   /**
-   * MCP revision of the request. For `initialize`, which negotiates the revision, this is the one assumed until then.
+   * MCP revision of the request: the one that it names, or else a default.
    */
   revision: string
   /**

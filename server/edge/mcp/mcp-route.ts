@@ -119,7 +119,7 @@ async function serve(host: Host, routed: RoutedRequest, body: unknown): Promise<
   if (idempotencyKey !== undefined) ctx.idempotencyKey = checkIdempotencyKey(idempotencyKey, '_meta.idempotencyKey')
   const answer = await answerTo(host, { ctx, message, session, left: disconnectSignal(response) })
   if (!(answer instanceof WaitingCall)) {
-    // Clients need not return this id. It distinguishes those that do from others with the same API key.
+    // Clients need not send this id back, but if they do, it distinguishes clients with the same API key.
     if (message.method === 'initialize') headers.push('Mcp-Session-Id', randomUUID())
     return await restForm.answer(routed, envelope(message, answer))
   }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** A task with calls that wait for its result, or that waited until their clients disconnected. */
+/** A task, together with the state of the calls that are or were waiting for its result. */
 export type CalledTask = {
   readonly taskId: string
   /** Identifies the caller, tool and arguments. */
@@ -41,7 +41,7 @@ export type CalledAs = {
 
 type Waiter = { task: CalledTask; controller: AbortController }
 
-/** How soon after a client's next request the service notices that its earlier connection is closed. */
+/** How long the service may take to notice a closed connection after its client has called again. */
 const noticeMs = 100
 
 /**

@@ -17,8 +17,8 @@ const read = ['GET', 'HEAD']
 const reading: readonly Scope[] = ['read', 'execute']
 
 /**
- * Headers that pages of other origins may send, in addition to those that every route allows. OpenAI's client describes
- * itself in many headers.
+ * Additional headers that cross-origin pages may send to these routes. OpenAI's client describes itself in many
+ * headers.
  */
 const allowedHeaders = [
   'Errand-Session',

@@ -59,8 +59,8 @@ const refused: Record<string, ErrorCode> = {
 }
 
 /**
- * Marks a failure as final unless it has one of the codes above. An automatic retry would run the request again, and
- * only the user should decide that.
+ * Marks a failure as final unless its code is in `refused`. Otherwise clients would retry automatically, but only the
+ * user should decide to run the request again.
  */
 function failure(code: string, message: string): ErrandError {
   const known = refused[code]

@@ -11,7 +11,7 @@ import { badParam, WireError } from './wire-error.ts'
 /** The session of a reply: a stored session, or only an id that is never stored. */
 export type ReplyPlace = { open: ReplyAsk['open']; setting: Pick<MessageSetting, 'agentId'> }
 
-/** Creates an id without a session, for a reply of which only the receipt is stored. */
+/** Creates a session id without storing a session. The reply leaves only a receipt. */
 export function unstoredSession({ clock }: OpenaiParts, agentId: string): ReplyPlace {
   const sessionId = newId('ses', clock.now())
   return { open: () => Promise.resolve({ sessionId }), setting: { agentId } }
@@ -37,7 +37,7 @@ type New = { caller: Caller; agent: ModelAgent; metadata: Record<string, string>
 export function newSession({ sessions, store }: OpenaiParts, { agent, caller, metadata }: New): ReplyPlace {
   const { chat, id: agentId } = agent
   const open = async () => {
-    // Check the limits first. Otherwise each rejected request would cause two writes, and nothing would limit these.
+    // Check the limits first. Otherwise rejected requests could cause any number of writes.
     await foreseeRefusal(store, { agentId, caller, chat })
     const input = { agentId, metadata }
     const { sessionId } = await createSession(sessions, { caller, input, idempotencyKey: null, isResponse: true })

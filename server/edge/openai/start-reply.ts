@@ -55,7 +55,7 @@ export async function startReply(parts: OpenaiParts, routed: RoutedRequest, ask:
     : sent && sent.retries > 0 && (await openRepeated(sent))
   const turn = earlier || (await start())
   holdAnswer(context)
-  // A turn can have several readers but only one row in the database. If any reader disconnects, mark that row.
+  // A turn can have several readers but only one row in the database, so mark it if any of them disconnects.
   const onCut = () => sent && noteLeft({ digest: sent.digest, resourceId: turn.turnId })
   return readBy(turn, { left: reader.left, patienceMs: isRepeated ? repeatMs : 0, onCut })
 
@@ -85,7 +85,7 @@ export async function startReply(parts: OpenaiParts, routed: RoutedRequest, ask:
         onRate: (rate: RateState) => (context.rate = rate),
         onWait: () => holdAnswer(context),
       })
-      // Another copy of this request was admitted meanwhile, so this request reads the reply to that copy.
+      // Another copy of this request has been admitted in the meantime, so read the reply to that copy.
       if (about.turnId !== turn.turnId) await onRefused?.()
       return turn
     } catch (error) {
@@ -102,8 +102,8 @@ export function callerOf({ context }: RoutedRequest): Caller {
 }
 
 /**
- * Returns the session that a request continues. If a client token has no access to it, throws 403, or 404 as for an
- * unknown session.
+ * Returns the session that a request continues. Throws 404 if a client token is restricted to another session, and 403
+ * if the token is restricted but the request names no session.
  */
 export function sessionOf(routed: RoutedRequest): string | undefined {
   const caller = callerOf(routed)

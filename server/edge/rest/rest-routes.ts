@@ -41,8 +41,8 @@ function toRoute(procedure: AnyProcedure): Route[] {
         // Add the path params to the body itself. Copying a body with many unknown fields would take as long as parsing
         // it.
         const input = Object.assign(hasBody ? (body as object) : readQuery(query, fields), params)
-        // Only long polls need the signal, because they may be open when the client disconnects. Unless `isHeld` is
-        // set, only a query string can request one.
+        // Only long polls need the signal, because the client may disconnect while they wait. Without a query string,
+        // only operations with `isHeld` are long polls.
         const signal = query === '' && !meta.isHeld ? undefined : disconnectSignal(response)
         return call({ context, input, signal })
       },

@@ -27,7 +27,7 @@ function wantsSse({ headers: { accept = '' } }: IncomingMessage): boolean {
   return accept.includes(eventsType) && !accept.includes('ndjson')
 }
 
-/** Chat events as JSON lines or server-sent events. Errors before the stream starts get their HTTP status. */
+/** Chat events as JSON lines or server-sent events. An error before the stream starts keeps its HTTP status. */
 export const linesForm: AnswerForm = {
   isStream: true,
   async answer({ context, headers, request, response }, result) {
@@ -90,7 +90,7 @@ export const eventsForm: AnswerForm = {
       : (event: TaskEvent) => `${writeEvent(event)}\n`
     const next = async () => (await stream.next())?.map(write).join('')
     const { stallMs } = context.stream!
-    // Detect clients that disappear without closing their connection, because each occupies a slot.
+    // Detect clients that disappear without closing their connection, because each open stream occupies a slot.
     response.socket?.setKeepAlive(true, silentMs)
     try {
       await writeLines(response, { headers, next, stallMs, ...(isSse && sseIdle) })
@@ -101,7 +101,7 @@ export const eventsForm: AnswerForm = {
   error: restForm.error,
 }
 
-/** Whether the client asks for the error body that all other operations use. */
+/** Whether the client asks for errors in the same format as for all other operations. */
 function wantsPlain({ headers: { accept = '' } }: IncomingMessage): boolean {
   return (accept.includes('application/json') || accept.includes(eventsType)) && !accept.includes('ndjson')
 }

@@ -8,7 +8,7 @@ export const rpcForm: AnswerForm = {
   errorText: (error) => rpcErrorJson(error),
   answer: (routed, result) => answerJson(routed, writeJson({ result: { data: envelope.serialize(result) } })),
   error: (error, { about, operation }) => ({
-    // Batches and errors before any call have no operation name.
+    // Omit the operation name for batches, and for errors that occur before any call.
     text: rpcErrorJson(error, about.route?.endsWith(operation) ? operation : undefined),
   }),
 }

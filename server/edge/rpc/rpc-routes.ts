@@ -51,7 +51,7 @@ export function rpcRoutes(parts: RpcParts): Route[] {
           return call({ context, input: envelope.deserialize(sent), signal })
         },
       },
-      // Route for the wrong HTTP method, which only a mistaken client uses. tRPC rejects the call in its own format.
+      // Let tRPC reject calls with the wrong HTTP method in its own format.
       {
         ...ofProcedure,
         methods: [isQuery ? 'POST' : 'GET'],
@@ -126,7 +126,7 @@ function parse(text: string): object | undefined {
   }
 }
 
-/** Lets tRPC handle batches, streams and malformed requests, each call in its own format. */
+/** Lets tRPC handle batches, streams and malformed requests. */
 async function throughTrpc(parts: RpcParts, routed: RoutedRequest, body = ''): Promise<void> {
   const { context, headers, path, query, request, response } = routed
   const { caller, shared } = context

@@ -41,8 +41,8 @@ const words = {
 } as const
 
 /**
- * Writes a reply as the events of a response, without the agent's tool calls. Each delta is one event, so every client
- * gets the same sequence numbers at any time.
+ * Writes a reply as the events of a response, without the agent's tool calls. Each delta is one event, so the
+ * sequence numbers are the same for every client, no matter when it reads.
  */
 export class ResponseEvents {
   readonly #of: Events
