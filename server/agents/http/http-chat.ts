@@ -58,7 +58,7 @@ function toldMessage({ content, parts, role }: ChatMessage) {
   return { role, content, ...(parts && { parts: toldParts(parts) }) }
 }
 
-/** Replaces file contents with URLs, so that the service downloads only the files it needs. */
+/** Replaces file contents with URLs, so that the agent's service downloads only the files it needs. */
 function toldParts(parts: readonly MessagePart[]) {
   return parts.map((part) => {
     if (part.type === 'text') return part

@@ -247,7 +247,7 @@ export class ReplyUse {
     )
   }
 
-  /** Adds the tokens that the provider probably read from and wrote to its cache to an estimated usage. */
+  /** Returns an estimated usage with the tokens that the provider probably read from or wrote to its cache. */
   #cached({ cachedPromptTokens: sentBefore = 0, ...used }: Partial<TokenCounts>): Partial<TokenCounts> {
     const { promptTokens = 0 } = used
     const { caching } = this.#options

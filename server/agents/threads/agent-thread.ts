@@ -52,8 +52,8 @@ function sendNow(message: FromThread): void {
 
 /**
  * Queues a batch of a reply. The batch is built when it is sent, so that it contains all output up to then. After four
- * flushes within 8 ms, further batches are buffered, because waking the main thread for each batch accounts for a
- * seventh of a stream's CPU time.
+ * flushes within 8 ms, further batches are buffered, because waking the main thread for each batch makes up a
+ * seventh of the cost of handling a stream.
  */
 function sendBatch(make: () => FromThread): void {
   outbox.push(make)

@@ -41,8 +41,8 @@ export async function answerTask(
 }
 
 /**
- * Handles `tasks/result` of the earlier revision, which waits for the end of the task. After a disconnect, the client
- * may call it again.
+ * Handles `tasks/result`, with which clients of the earlier revision wait for the end of a task. After a disconnect,
+ * they may call it again.
  */
 export async function waitForTask(
   of: TaskAccess,

@@ -53,7 +53,7 @@ const seqField = ',"seq":'
 const deltaType = 'assistant_delta'
 
 /**
- * Converts the service's lines to server-sent events. Lines are numbered consecutively, and start with `type`,
+ * Converts the service's JSON lines to server-sent events. Lines are numbered consecutively, and start with `type`,
  * `timestamp` and `seq`.
  */
 function toSse(lines: string): string {

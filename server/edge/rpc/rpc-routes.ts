@@ -71,7 +71,7 @@ export function rpcRoutes(parts: RpcParts): Route[] {
       handle(routed, text) {
         const { context, path } = routed
         const calls = callsOf(path).length
-        // Only the queries of a batch share a byte limit. A mutation must always report its result, which is never
+        // Only batched queries share a byte limit. A mutation must always report its result, which is never
         // large.
         if (isRead && calls > 1) context.batch = new Batch(senderOf(context.caller!), calls)
         return throughTrpc(parts, routed, text as string | undefined)
