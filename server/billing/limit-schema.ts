@@ -6,7 +6,7 @@ import { executionsPerMinuteMax, tasksMax, type AccountLimits, type Plans } from
 import type { ChangeAccountLimits, LimitsState } from '../store/limits/limit-types.ts'
 
 /**
- * Maximum length of the agent allowlist of a key or user. Every list response contains the allowlists, so they must be
+ * Maximum length of the agent allowlist of a key or user. List responses contain these allowlists, so they must be
  * short.
  */
 const agentsMax = 50

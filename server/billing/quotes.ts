@@ -23,7 +23,7 @@ type Body<Terms> = { id: string; expiresAt: EpochMs; terms: Terms }
 /**
  * Creates and verifies price quotes, which are valid for ten minutes. Quotes are not stored, because the id contains
  * the terms: `quote_{base64url of JSON}.{HMAC-SHA256, base64url}`. The HMAC key is derived from the service's secret.
- * The signature also covers the user and the request, so the quote is invalid for any other.
+ * The signature also covers the user and the request, so the quote is invalid for any other user or request.
  */
 export class Quotes {
   readonly #read: () => Secrets

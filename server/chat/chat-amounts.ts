@@ -8,8 +8,8 @@ import { draftFiles, type MessageDraft } from './files/message-draft.ts'
 import { tokensOf } from './message-input.ts'
 
 /**
- * Number of output tokens to reserve in advance. Reserving ahead saves database commits, because each increase of the
- * reserved amount is a commit.
+ * Number of output tokens to reserve in advance. Each increase of the reserved amount is a database commit, so larger
+ * steps save commits.
  */
 export const holdStepTokens = 2000
 

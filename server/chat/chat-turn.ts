@@ -32,7 +32,7 @@ type BatchState = Pick<ChatBatch, 'serial' | 'used' | 'isStepOpen' | 'reported'>
 
 /**
  * Characters that the client must read before the agent's thread may send more. With smaller steps, the messages to the
- * thread would cost more than the text.
+ * thread would cost more than the text itself.
  */
 const creditChars = 16_384
 
@@ -255,7 +255,8 @@ export class ChatTurn {
   }
 
   #use({ isStepOpen, reported, serial, used }: BatchState): void {
-    // A step request can arrive while earlier text is still unread. That text must not overwrite newer state.
+    // A step request can arrive while earlier text is still unread. Accepting that text later must not overwrite newer
+    // state.
     if (serial >= this.#known.serial) this.#known = { isStepOpen, reported, serial, used }
   }
 

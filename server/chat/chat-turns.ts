@@ -74,7 +74,7 @@ const settleMsMax = 10_000
 export class ChatTurns {
   readonly #parts: ChatTurnsParts
   readonly #files: TurnFiles
-  /** The turn of each session, or its admission before the turn has started. */
+  /** Each session's running turn, or its admission if the turn has not started yet. */
   readonly #sessions = new Map<string, ChatTurn | Admission>()
   /**
    * Prompt tokens that each session's code or http agent last sent in addition to the messages. The next turn of the

@@ -31,14 +31,14 @@ export type EndedReply = {
 
 export function judgeEnd({ callsMade, cause, held, known, outcome, rates, request, seq }: EndedReply): Judgement {
   const told = summaryOf(outcome)
-  // Used if the agent's thread reports no summary.
+  // Fallback if the agent's thread reports no summary.
   const rough = roughSummary({ ...request, rates }, known)
   const summary = told ?? rough
   const free: Judgement = { summary, turnOutcome: 'failed', cost: 0 }
   const made = (of: ChatSummary) => withCallsMade(of, rates.toolCall > 0 ? callsMade : Infinity)
   const cutOff = (of: ChatSummary) => withinHold(made(of), { held, rates })
   const chargedAs = (turnOutcome: TurnOutcome, charged: ChatSummary): Judgement => {
-    // A reply that used nothing, such as one stopped before its first model call, leaves nothing to store.
+    // A reply without usage, such as one stopped before its first model call, is neither charged nor stored.
     if (known.textBytes === 0 && isNothing(charged.used) && turnOutcome !== 'finished') return free
     return { summary: charged, turnOutcome, cost: chatHold(charged.used, rates) }
   }
@@ -50,8 +50,8 @@ export function judgeEnd({ callsMade, cause, held, known, outcome, rates, reques
     case 'balance':
     case 'budget':
     case 'limit':
-      // Use the summary of the agent's thread for a model call that is in progress or was cut off by the reserved
-      // amount. Other text that was not sent is not charged.
+      // Use the agent thread's summary if a model call is in progress or was cut off at the reserved amount. Otherwise,
+      // do not charge for unsent text.
       if (told && (told.isCutByHold || known.isStepOpen)) return chargedAs('truncated', cutOff(told))
       // Nothing was sent, because even the first words cost more than could be reserved.
       if (seq === 0 && !known.reported) return free

@@ -12,8 +12,8 @@ type Opening = {
 }
 
 /**
- * Opens the turn. If the balance or the caps do not cover the maximum number of tokens that the message could have,
- * counts its tokens and retries.
+ * Opens the turn. If the balance or the caps do not cover the maximum possible token count of the message, counts its
+ * tokens and retries.
  */
 export async function openTurn(
   { assertAccepting, store }: OpenParts,

@@ -44,7 +44,7 @@ export type TurnEndCode =
   | 'LIMIT_REACHED'
   | 'INTERNAL_ERROR'
 
-/** Set if any client of the user requested the stop. */
+/** Set if one of the user's clients requested the stop. */
 type TurnEnd = { code: TurnEndCode; message: string; stopped?: true }
 
 export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): TurnEnd {

@@ -12,14 +12,14 @@ type TurnHoldParts = {
   turnId: string
   /** Upper bound of the rates at which the turn can be charged. */
   rates: () => ChatRates
-  /** Minimum increase of the hold. It saves database commits, because each increase is one. */
+  /** Minimum increase of the hold. Each increase is a database commit, so larger steps save commits. */
   step: Units
   isOver: () => boolean
   onFault: (error: unknown) => void
 }
 
 type Cover = {
-  /** Minimum usage to cover if balance, caps and limits do not allow more. */
+  /** Usage that the hold must cover even if balance, caps and limits do not allow all of `used`. */
   least?: ChatUsed
   /** Whether `used` already includes the maximum of the next model call. If so, nothing is reserved in advance. */
   isWhole?: boolean

@@ -17,7 +17,7 @@ export function reportError(error: unknown, { args, program }: { args: readonly 
   process.stderr.write(args.includes('--json') ? `${JSON.stringify(body)}\n` : `errand: ${body.message}\n`)
 }
 
-/** Converts a Commander error, such as `error: option '--limit-usd <amount>' argument missing`. */
+/** Rewrites a Commander error such as `error: option '--limit-usd <amount>' argument missing` in our format. */
 function describeUsage({ message: given }: CommanderError, help: string): ErrandError {
   const text = inOneLine(given.replace(/^error: /, ''))
   const message = `${/[.?)]$/.test(text) ? text : `${text}.`} Run \`${help}\`.`

@@ -42,8 +42,8 @@ export function checkFolder({ dataDir }: Installation): Found {
 }
 
 /**
- * Reports files that other users can read. The service removes these permissions at startup. But others may have read
- * the data before, and files owned by other users stay readable.
+ * Reports files that other users can read. The service removes these permissions at startup. However, others may have
+ * read the data before then, and files owned by other users stay readable.
  */
 export function checkModes({ dataDir }: Installation): Found {
   if (!existsSync(dataDir) || process.getuid === undefined) return ok('nothing to check')

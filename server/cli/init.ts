@@ -65,7 +65,7 @@ async function installedTarballs(): Promise<Tarballs> {
 
 /**
  * Returns the path of a template file in the new project. Templates end in `.txt`, because Node does not run TypeScript
- * below node_modules. `.gitignore` is renamed because npm does not publish it, and `package.json` because it would
+ * files in node_modules. `.gitignore` is renamed because npm does not publish it, and `package.json` because it would
  * affect the files next to it.
  */
 function targetOf(path: string): string {

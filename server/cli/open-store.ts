@@ -7,8 +7,8 @@ import type { Store } from '../store/store.ts'
 import type { WholeDatabase } from '../store/transfer/whole-database.ts'
 
 /**
- * Opens the store for one command, even while a server is running. Only commands that an operator may run first create
- * a missing database. For all others, a missing database means a mistyped folder.
+ * Opens the store for one command, even while a server is running. A missing database is created only for commands that
+ * an operator may run first. For all others, it means that the folder was mistyped.
  */
 export async function withStore<Result>(
   { data, mayCreate = false }: { data?: string; mayCreate?: boolean },

@@ -9,8 +9,8 @@ import { createServiceLog } from '../app/service-log.ts'
 type Options = { data?: string; json?: boolean; days: string; apply?: boolean }
 
 /**
- * Most disputes are opened within 120 days of the payment. Looking back more than a year would only cause more calls to
- * the provider.
+ * Most disputes are opened within 120 days of the payment. Looking back more than a year would only add calls to the
+ * provider.
  */
 const daysMax = 366
 

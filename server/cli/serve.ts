@@ -59,7 +59,7 @@ async function start(options: Options, { describe, log }: { describe: Describe; 
 }
 
 /**
- * The first signal starts the drain. Ignores a second signal within half a second, because the terminal and npm both
+ * The first signal starts the drain. A second signal within half a second is ignored, because the terminal and npm both
  * deliver an interrupt. A later SIGINT interrupts and refunds the runs in progress. SIGHUP reloads the configuration.
  */
 function handleSignals(app: App, log: Logger): void {

@@ -34,7 +34,8 @@ export function listenForCommands(dataDir: string, { log, reload, url }: Serving
   server.on('error', (error) =>
     log.warn({ err: error }, '`errand reload` cannot reach this server. Send SIGHUP instead'),
   )
-  // An existing socket is left over from an ended process. Only nodes with PostgreSQL can share a data directory.
+  // An existing socket is left over from an ended process, unless several nodes with PostgreSQL share the data
+  // directory.
   rmSync(path, { force: true })
   server.listen(path).unref()
 }

@@ -20,7 +20,7 @@ export function canonicalJson(value: unknown): string {
   return `{${members.join(',')}}`
 }
 
-/** Returns a SHA-256 hash in hex, which does not depend on the order of keys. */
+/** Returns a hex SHA-256 hash that does not depend on key order. */
 export function hashJson(value: unknown): string {
   return createHash('sha256').update(canonicalJson(value)).digest('hex')
 }

@@ -4,7 +4,7 @@ import { codeOf } from './thrown.ts'
 
 /**
  * Creates a folder and its parents, accessible only to their owner. Works level by level, because Node's recursive
- * mkdir never returns if the system reports an existing parent as missing, as below /proc.
+ * mkdir never returns if the system reports an existing parent as missing, which happens under /proc.
  */
 export function makeFolder(path: string): void {
   try {

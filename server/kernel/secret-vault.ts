@@ -12,7 +12,9 @@ export type SecretOwner =
   | ({ userId: string } & ({ connectorId: string; part?: string } | { webhookId: string }))
   | { mailId: string }
 
-/** Returns the owner of a connector's tokens from this issuer. The tokens are sent only to that issuer. */
+/**
+ * Returns the owner under which a connector's tokens from this issuer are encrypted. They are sent only to that issuer.
+ */
 export function grantOwner(of: { userId: string; connectorId: string; issuer: string }): SecretOwner {
   const { connectorId, issuer, userId } = of
   return { userId, connectorId, part: `grant of ${issuer}` }

@@ -44,7 +44,7 @@ type Create = {
   caller: Caller
   input: z.output<typeof CreateSessionInput>
   idempotencyKey: string | null
-  /** Whether the session is created by the OpenAI-compatible Responses API. */
+  /** Whether the OpenAI-compatible Responses API creates the session. */
   isResponse?: boolean
 }
 
@@ -112,8 +112,8 @@ function withConnectors({ connectorIds, metadata = {} }: z.output<typeof CreateS
 }
 
 /**
- * Returns the session that an earlier request with the same idempotency key created, even if its agent was changed or
- * removed since.
+ * Returns the session that an earlier request with the same idempotency key created, even if its agent has since been
+ * changed or removed.
  */
 async function findReplay(
   store: Store,

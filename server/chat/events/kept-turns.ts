@@ -11,8 +11,8 @@ import type { ChatTurn } from '../chat-turn.ts'
 import { eventsGone, TurnFeed, type OnDisconnect, type TurnReader } from './turn-feed.ts'
 
 /**
- * Maximum number of characters that the events of all turns may take in memory. Above this, memory is freed until seven
- * eighths of it are in use.
+ * Maximum number of characters that the events of all turns may take in memory. Above this, memory is freed until at
+ * most seven eighths of the limit are in use.
  */
 const charsMax = 67_108_864
 const charsEighth = charsMax / 8

@@ -7,14 +7,14 @@ import { linesAfter } from './event-ring.ts'
 import { eventsGone, followMs, type TurnReader } from './turn-feed.ts'
 
 const charsMax = 262_144
-/** Poll interval, because the signal about new events may be lost. */
+/** Poll interval. Polling is a fallback, because the signal about new events may be lost. */
 const lookMs = 400
 /** How many times to poll for events that are still in another node's memory, before they count as lost. */
 const pollsMax = 20
 const lookPauseMs = 100
 /**
- * Maximum delay between the settlement of a turn and the write of its last event. The first value applies to failed
- * turns without a charge.
+ * Maximum delay between the settlement of a turn and the write of its last event. `ofNothing` applies to failed turns
+ * without a charge.
  */
 const lateMs = { ofNothing: 2000, ofCharged: 10_000 }
 

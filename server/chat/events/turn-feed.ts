@@ -30,7 +30,7 @@ type FeedListener = {
   /** Called when the last reader has disconnected and the reply continues. */
   onDetached: (feed: TurnFeed) => void
   onComplete: (feed: TurnFeed) => void
-  /** Resolves when the turn may produce more. */
+  /** Resolves when the turn may produce more events. */
   room: (feed: TurnFeed) => Promise<void>
 }
 

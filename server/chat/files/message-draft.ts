@@ -21,7 +21,7 @@ import type { ChatInput, FilePart } from '../chat-schema.ts'
 
 export type DraftFile = FileTokens &
   MeasuredFile & {
-    /** Null for a stored file if the message is only priced. */
+    /** Null for a stored file if the message is priced but not sent. */
     content: Buffer | null
     filename: string | undefined
   }

@@ -17,7 +17,7 @@ export type Lacking = { bad: string[]; deleted: string[] }
 
 /**
  * Copies and verifies every payload that the copied database references. A missing or damaged payload is `bad`, or
- * `deleted` if `store` no longer has its row. The service deletes the row first and then the file.
+ * `deleted` if `store` no longer has its row. The service deletes a payload's row before its file.
  */
 export async function copyPayloads(
   store: Pick<Store, 'findPayload'> | undefined,

@@ -10,7 +10,7 @@ export class RequestTrace {
   taskId: string | undefined = undefined
   sessionId: string | undefined = undefined
   turnId: string | undefined = undefined
-  /** Whether the duration says nothing about the service's latency, as for a stream or a long poll. */
+  /** Whether to exclude the duration from latency metrics, because the request is a stream or a long poll. */
   isLong = false
 
   constructor(requestId: string, span: Span | undefined) {

@@ -4,7 +4,7 @@ import type { AccountRow } from '../tables/account-tables.ts'
 // A user's limits are those of the plan, overridden by the user's own limits.
 
 export type AccountLimits = {
-  /** Executions (tasks and chats) per minute. 0 means no limit, and null the limit in the settings. */
+  /** Executions (tasks and chats) per minute. 0 means no limit. Null means the limit in the settings. */
   executionsPerMinute: number | null
   tasksAtWork: number | null
   tasksWaiting: number | null

@@ -87,9 +87,9 @@ type TurnFacts = Omit<LimitFacts, 'waiting'> & {
 }
 
 /**
- * Decides whether to admit a chat turn. Makes the checks of `judgeTask`, plus the session (after the idempotency key)
- * and the caps (before the spending limits). If the turn is admitted, `taken` is the amount to hold and `room` is the
- * total amount available.
+ * Decides whether to admit a chat turn. Runs the checks of `judgeTask`, and also checks the session (after the
+ * idempotency key) and the caps (before the spending limits). If the turn is admitted, `taken` is the amount to hold
+ * and `room` is the total amount available.
  */
 export function judgeTurn(
   { hold, required }: Pick<OpenTurn, 'hold' | 'required'>,
@@ -115,7 +115,7 @@ export function judgeTurn(
   if (owed > 0) return { outcome: 'refused', reason: 'owed', owed, rate }
   const free = balance - held
   const allowed = Math.min(left, ...windows.map(leftOf))
-  // Accept a smaller hold only if nothing else is held. Otherwise reject the turn, because the balance becomes
+  // Accept a smaller hold only if nothing else is held. Otherwise reject the turn, because more of the balance becomes
   // available when the other holds are released.
   const needed = held > 0 ? Math.max(required, Math.min(hold, allowed)) : required
   if (free < needed) return { outcome: 'refused', reason: 'balance', balance, held, required, rate }

@@ -52,7 +52,7 @@ export function askLimits(
     const keyRate = asked.keyRate && (yield* asked.keyRate)(now)
     const windows = yield* readWindows(on, spendLimits(own.spendPerDay, { credential, userId }), now)
     const waiting = askedWaiting === undefined ? 0 : yield* askedWaiting
-    // A task may also store its result, so require at least one byte.
+    // A task may also store its result, so require at least one byte of the payload limit.
     const bytes = ofTask ? Math.max(1, payloadBytes) : payloadBytes
     const payloads = fullOfPayloads(account, { bytes, limits, now })
     return { limits: own, rate: rate.at(perMinute, now), keyRate, payloads, waiting, windows }

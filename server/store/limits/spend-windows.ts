@@ -39,7 +39,7 @@ const reach = statement(
     VALUES (:ownerId, :startsAt, :userId, :amount, 0, 0, :now)
     ON CONFLICT (owner_id, starts_at) DO UPDATE SET reached_at = excluded.reached_at`,
 )
-// Newest key of a rotation chain. Only its limits can be changed.
+// Newest key of a rotation chain, the only one whose limits can be changed.
 const lastKey = statement<{ id: string; spendLimit: Units | null; spendReset: LimitReset | null }>(
   'spend_window_key',
   `SELECT ${columns('id spendLimit spendReset')} FROM api_keys
@@ -163,7 +163,7 @@ export function* noteReached(
 ): Op<void> {
   if (reachedAt !== null || !isOfKey(ownerId)) return
   const key = yield* tx.get(lastKey, { userId, ownerId })
-  // If the limit was raised after the request was authenticated, it has not been reached.
+  // If the limit has been raised since the request was authenticated, it has not been reached.
   if (!key || key.spendLimit === null || key.spendLimit > refusing) return
   const { id: keyId, spendLimit: amount, spendReset } = key
   tx.used.writeOut()

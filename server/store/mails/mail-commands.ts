@@ -25,7 +25,7 @@ const dayMs = 86_400_000
 const mailLifeMs = 3 * dayMs
 /** Retention of mails. It is shorter than that of events, because the ledger check looks up the event of each mail. */
 const mailsKeptMs = 4 * dayMs
-/** A key's owner gets a mail this long before the key expires. */
+/** How long before a key expires its owner gets a mail. */
 const expiringMs = 7 * dayMs
 /** Maximum mails of one kind per user and day. Applies to mails that a user can trigger for free. */
 const freeMailsPerDay = 10

@@ -38,7 +38,7 @@ export function accountTables({
       uniqueIndex('users_external')
         .on(user.externalId)
         .where(sql`external_id IS NOT NULL`),
-      // Used to count the admins before one of them loses the admin rights.
+      // Used to count the admins before one of them loses admin rights.
       index('users_admins')
         .on(user.id)
         .where(sql`is_admin = 1`),

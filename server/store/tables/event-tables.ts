@@ -99,7 +99,7 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
       email: text().notNull(),
       /** JSON object with the values for the mail's template. */
       data: text().notNull(),
-      /** The encrypted link. Deleted once the mail was sent or has failed. */
+      /** The encrypted link. Deleted once the mail is sent or fails. */
       sealed: text(),
       status: text({ enum: mailStatuses }).notNull(),
       /** Attempts so far. The outcome of an attempt is stored only if no later attempt has started. */

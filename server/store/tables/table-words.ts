@@ -12,8 +12,8 @@ import type {
 } from 'drizzle-orm/sqlite-core'
 
 // The tables are defined once, and each engine supplies the builders for columns and indexes. Migrations add what
-// Drizzle cannot express: triggers that make transactions append-only and ended tasks final and, on SQLite, STRICT
-// tables.
+// Drizzle cannot express: STRICT tables on SQLite, and triggers that make transactions append-only and ended tasks
+// final.
 
 /** The builders of both engines have the same signatures, so the types of SQLite's builders are used for both. */
 export type TableWords = {
@@ -27,13 +27,13 @@ export type TableWords = {
   check: typeof check
   sql: typeof sql
   seq: () => ReturnType<ReturnType<typeof integer>['primaryKey']>
-  /** Last column of an index, which orders rows of the same millisecond by creation. */
+  /** Last column of an index. Orders rows created in the same millisecond. */
   bySeq: (table: { seq: AnySQLiteColumn }) => AnySQLiteColumn[]
-  /** Like `bySeq`. On SQLite, also the columns by which tasks are counted without reading their rows. */
+  /** Like `bySeq`. On SQLite, adds the filter columns, so that tasks can be counted without reading their rows. */
   byFilter: (task: Record<'seq' | 'agentId' | 'endpointId' | 'keyId', AnySQLiteColumn>) => AnySQLiteColumn[]
   /** Adds a `seq` column to a table with another primary key. SQLite uses the rowid instead. */
   madeInOrder: () => object
-  /** Adds the time at which a node's lease on the task or turn expires. Adds no column on an engine without leases. */
+  /** Adds a column for the expiry time of a node's lease on the task or turn. Adds none on an engine without leases. */
   lease: () => object
   taskLeases: (task: unknown) => SQLiteTableExtraConfigValue[]
   turnLeases: (turn: unknown) => SQLiteTableExtraConfigValue[]

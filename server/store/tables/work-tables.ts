@@ -121,7 +121,7 @@ export function workTables(
       index('tasks_open')
         .on(task.queued, ...bySeq(task))
         .where(sql`completed_at IS NULL`),
-      // Finds the next user in the round-robin and each user's oldest queued task.
+      // Finds the next user in round-robin order, and each user's oldest queued task.
       index('tasks_waiting')
         .on(task.userId, ...bySeq(task))
         .where(sql`queued = 1 AND completed_at IS NULL`),
