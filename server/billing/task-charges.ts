@@ -47,7 +47,7 @@ export function termsOf({ cost, rates }: Pick<TaskRecord, 'cost' | 'rates'>, { c
 
 type ChargeOf = { rates: readonly StoredModelRates[]; cap: Units; models: readonly string[] | undefined }
 
-/** Returns the exact cost of a task priced by tokens, rounded up, but at most `cap`. */
+/** Returns the cost of a token-priced task, rounded up and limited to `cap`. */
 export function chargeOf(
   { isEstimated, model, used: claimed }: TokenUse = nothing,
   { cap, models = [], rates }: ChargeOf,

@@ -25,7 +25,7 @@ export type Ask = {
   caller: Caller
   input: z.output<typeof ChatInput>
   setting?: MessageSetting
-  /** Resolves in a separate event-loop tick. Awaited before a large message is counted. */
+  /** Resolves in a separate event-loop tick. Awaited before the tokens of a large message are counted. */
   onLarge: () => Promise<void>
 }
 

@@ -24,7 +24,7 @@ export class AnsweringModel {
     return this.#rates[this.#index ?? 0] ?? this.#rates[0]!
   }
 
-  /** Upper bound of the rates at which the reply can be charged. */
+  /** Highest rates that can apply to the reply. */
   get ratesMax(): ChatRates {
     return this.#index === undefined ? this.#highest : this.rates
   }

@@ -84,7 +84,7 @@ export function leastOf(caps: readonly (Units | null)[]): Units | null {
   return given.length === 0 ? null : Math.min(...given)
 }
 
-/** Messages longer than this are counted in separate event-loop ticks. */
+/** The tokens of longer messages are counted in separate event-loop ticks. */
 export const largeMessageChars = 16 * 1024
 
 export function checkSize(

@@ -33,7 +33,7 @@ export async function settleWithRetries(
     try {
       const settled = await store.settleTurn(settling)
       if (settled) return settling === settle ? settled : 'closed'
-      // An earlier attempt may have succeeded although its response was lost.
+      // An earlier attempt may have succeeded even though its response was lost.
       const own = tries > 1 && (await store.listTransactions({ userId, turnId, limit: 1, offset: 0 })).transactions[0]
       if (!own) return 'closed'
       const writtenOff = parseUsd(own.breakdown?.writtenOffUsd ?? '0') ?? 0

@@ -10,7 +10,7 @@ const retryMs = 200
 type TurnHoldParts = {
   store: Pick<Store, 'growHold'>
   turnId: string
-  /** Upper bound of the rates at which the turn can be charged. */
+  /** Highest rates that can apply to the turn. */
   rates: () => ChatRates
   /** Minimum increase of the hold. Each increase is a database commit, so larger steps save commits. */
   step: Units
@@ -84,8 +84,8 @@ export class TurnHold {
   }
 
   /**
-   * Amount to reserve in advance: as much again as is already reserved, so that a long reply takes few commits. It is
-   * limited to an eighth of the free amount, because the user's other turns need the rest.
+   * Amount to reserve in advance. Doubles the reserved amount, so that a long reply takes few commits. It is limited to
+   * an eighth of the free amount, because the user's other turns need the rest.
    */
   get #ahead(): Units {
     return Math.floor(Math.min(this.#held, this.#free / 8))

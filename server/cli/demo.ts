@@ -24,8 +24,8 @@ const quickstart = fileURLToPath(
 )
 
 /**
- * Serves the agents of the current folder, or else the quickstart, and prints example commands. Stores the demo user's
- * login and key in the data directory.
+ * Serves the agents in the current folder, or the quickstart if it has none, and prints example commands. Stores the
+ * demo user's login and key in the data directory.
  */
 export async function serveDemo(options: ServeOptions & { json?: boolean }): Promise<void> {
   const file = join(resolveDataDir(options.data), 'demo.json')

@@ -12,7 +12,8 @@ export const unitsPerCent = 100
 const decimal = /^(-?)(\d{1,11})(?:\.(\d{1,4}))?$/
 
 /**
- * Parses a decimal such as `25`, `0.01` or `-1.2500`, with at most four fraction digits. Otherwise, returns undefined.
+ * Parses a decimal such as `25`, `0.01` or `-1.2500`, with at most four fraction digits. Returns undefined for any
+ * other string.
  */
 export function parseUsd(text: string): Units | undefined {
   const match = decimal.exec(text)

@@ -1,4 +1,4 @@
-/** Describes the remote end of a connection for error messages. These contain neither its address nor a secret. */
+/** Describes the remote end of a connection in error messages, which contain neither its address nor a secret. */
 export type Peer = {
   /** Noun that follows "the" in messages. */
   name: string

@@ -145,8 +145,8 @@ export class KeptTurns {
     clearTimeout(this.#timer)
     this.#dueAt = dueAt
     this.#timer = setTimeout(() => {
-      // A write in progress may have read this turn already. When it ends, it schedules the next write, which an old
-      // `#dueAt` would suppress.
+      // If a write is in progress, `#flush` only joins it. The old `#dueAt` would keep that write from scheduling the
+      // next one.
       this.#dueAt = Infinity
       void this.#flush()
     }, inMs).unref()

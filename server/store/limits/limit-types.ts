@@ -23,7 +23,7 @@ export type LimitsState = {
   /** The plan may no longer be configured. */
   plan: string | null
   own: Partial<AccountLimits>
-  /** Effective limits: the user's own, and the plan's for all others. */
+  /** Effective limits: those of the plan, overridden by the user's own. */
   limits: AccountLimits & { executionsPerMinute: number }
   spend: SpendState | null
   tasksWaiting: number

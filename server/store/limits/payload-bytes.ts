@@ -31,7 +31,7 @@ export function payloadsToday({ payloadBytes, payloadsSince }: Stored, now: Epoc
   return { bytes, resetsAt: must(periodEnd('day', today), 'a daily period has an end') }
 }
 
-/** Returns the daily limit and its usage if `bytes` more would exceed the limit. */
+/** Returns the daily limit and its usage if storing `bytes` more bytes would exceed the limit. */
 export function fullOfPayloads(
   account: Stored,
   { bytes, limits: { payloadBytesPerDay: limit }, now }: { bytes: number; limits: StoreLimits; now: EpochMs },

@@ -17,7 +17,7 @@ import {
 // once after the commit. A lease postpones the time at which the mail is due:
 //
 //   pending, due ──lease──▶ pending, leased ──end──┬─▶ sent
-//        ▲                        │                ├─▶ failed: refused, expired or no attempt is left
+//        ▲                        │                ├─▶ failed: refused, expired or no attempts left
 //        └── lease expired ───────┴────────────────┴─▶ pending, due after a backoff
 
 const dayMs = 86_400_000

@@ -31,7 +31,7 @@ export function accountTables({
       externalId: text('external_id'),
       /** Time at which the user was erased. The row then contains only a pseudonym. */
       erasedAt: number('erased_at'),
-      /** Set while an erased user's contents are being deleted: `created_at` of the last task without contents. */
+      /** Set while an erased user's contents are being deleted: `created_at` of the last task erased so far. */
       erasedTo: number('erased_to'),
     },
     (user) => [
@@ -73,7 +73,9 @@ export function accountTables({
       limits: text(),
       /** The user is notified when the balance falls below this amount. */
       notifyBelow: number('notify_below'),
-      /** When the balance fell below `notifyBelow`. A credit that raises the balance again resets this to null. */
+      /**
+       * When the balance fell below `notifyBelow`. A credit that raises the balance to that amount resets this to null.
+       */
       lowAt: number('low_at'),
       /** Fraction of a unit left over from chat costs, in billionths of a USD. */
       carried: number().notNull().default(0),
@@ -150,7 +152,7 @@ export function accountTables({
       sessionId: text('session_id'),
       turnId: text('turn_id'),
       description: text().notNull(),
-      /** JSON object of the components of a chat's cost. */
+      /** JSON object with the components of a chat's cost. */
       breakdown: text(),
       /** Idempotency key of a credit. It is unique per user and never expires. */
       idempotencyKey: text('idempotency_key'),
@@ -282,7 +284,7 @@ export function accountTables({
       held: number().notNull(),
       /**
        * Amount that was spent in this period but counted in other rows, because the key's reset period changed.
-       * Computed once, when it changed.
+       * Computed once, at the time of the change.
        */
       carried: number().notNull().default(0),
       /** Time of the first rejection by this limit. The owner is notified only once. */

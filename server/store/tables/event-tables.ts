@@ -12,7 +12,7 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
     /** Has no foreign key, because an event can outlive the row it reports. */
     userId: text('user_id').notNull(),
     type: text().notNull(),
-    /** JSON body. Every attempt sends the same bytes. */
+    /** JSON body. Every delivery attempt sends the same bytes. */
     body: text().notNull(),
     /**
      * SHA-256 of the original `id`, `userId`, `type`, `createdAt` and `body`. Null for rows from versions without
@@ -104,10 +104,7 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
       status: text({ enum: mailStatuses }).notNull(),
       /** Attempts so far. The outcome of an attempt is stored only if no later attempt has started. */
       attempts: number().notNull(),
-      /**
-       * Time of the next attempt or, during an attempt, the end of its lease. Null once the mail was sent or has
-       * failed.
-       */
+      /** Time of the next attempt or, during an attempt, the end of its lease. Null once the mail is sent or fails. */
       dueAt: number('due_at'),
       attemptedAt: number('attempted_at'),
       error: text(),

@@ -204,12 +204,12 @@ export function peopleTables(
     issuer: text().notNull(),
     sealed: text().notNull(),
     expiresAt: number('expires_at'),
-    /**
-     * Until this time, a node has claimed the exchange of the refresh token, which is valid only once. Other nodes wait
-     * until then.
-     */
+    /** End of a node's claim to exchange the refresh token, which is valid only once. Other nodes wait until then. */
     refreshUntil: number('refresh_until'),
-    /** Version of the tokens. If two nodes exchange a refresh token at the same time, only one result is stored. */
+    /**
+     * Version of the tokens. Updates check it, so if two nodes exchange a refresh token simultaneously, only one result
+     * is stored.
+     */
     version: number().notNull(),
     updatedAt: number('updated_at').notNull(),
   })
