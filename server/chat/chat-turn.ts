@@ -61,7 +61,7 @@ export class ChatTurn {
   readonly #hold: TurnHold
   #hasBegunStep = false
   readonly #model: AnsweringModel
-  /** Tool calls made so far. The cost of each was reserved first. */
+  /** Tool calls made so far. The cost of each was reserved beforehand. */
   #callsMade = 0
   #untaken = 0
   /** Characters read by the client but not yet credited to the agent. */

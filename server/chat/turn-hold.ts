@@ -21,7 +21,9 @@ type TurnHoldParts = {
 type Cover = {
   /** Usage that the hold must cover even if balance, caps and limits do not allow all of `used`. */
   least?: ChatUsed
-  /** Whether `used` already includes the maximum of the next model call. If so, nothing is reserved in advance. */
+  /**
+   * Whether `used` already includes the maximum usage of the next model call. If so, nothing is reserved in advance.
+   */
   isWhole?: boolean
 }
 

@@ -2,7 +2,7 @@ import { randomFillSync } from 'node:crypto'
 
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const randomBytesPerId = 16
-/** Random bytes, generated in bulk because each call of the generator is slow. */
+/** Random bytes, generated in bulk because each call to the generator is slow. */
 const pool = Buffer.allocUnsafe(4096)
 let poolAt = pool.length
 

@@ -3,7 +3,10 @@ import { ErrandError } from '../../kernel/errors.ts'
 export const metadataBytesMax = 16_384
 
 export const sessionsMax = 50_000
-/** Maximum sessions without messages per account. At this bound, the store deletes old empty sessions to make room. */
+/**
+ * Maximum number of sessions without messages per account. At this bound, the store deletes old empty sessions to make
+ * room.
+ */
 export const emptySessionsMax = 10_000
 /**
  * Maximum number of empty sessions to delete at a time. The store deletes only sessions that were never completed and

@@ -55,7 +55,7 @@ const purge = statement(
 
 const moveSince = moveSetting('spend_window_move_since', windowsSince)
 
-/** Retention of a window after its period ends. Changes to a deleted window have no effect. */
+/** How long a window is stored after its period ends. Changes to a deleted window have no effect. */
 const keptMs = 100 * 86_400_000
 
 export function* readWindows(on: Reads, limits: readonly SpendLimit[], now: EpochMs): Op<SpendState[]> {
@@ -146,7 +146,7 @@ export function* carryOver(tx: Tx, { spent, ...window }: CarryOver): Op<void> {
   yield* tx.run(carry, { ...window, carried: spent })
 }
 
-/** A key's owner gets only one event per limit and period. This lets the next rejection record another. */
+/** Lets the next rejection record another event. Otherwise, a key's owner gets only one per limit and period. */
 export function rearmReached(tx: Tx, ownerId: string): void {
   tx.used.writeOut()
   tx.send(rearm, { ownerId })

@@ -27,7 +27,7 @@ const mailLifeMs = 3 * dayMs
 const mailsKeptMs = 4 * dayMs
 /** How long before a key expires its owner gets a mail. */
 const expiringMs = 7 * dayMs
-/** Maximum mails of one kind per user and day. Applies to mails that a user can trigger for free. */
+/** Maximum number of mails of one kind per user and day. Applies to mails that a user can trigger for free. */
 const freeMailsPerDay = 10
 const expiredMax = 500
 /** Mails are counted only up to this number. */

@@ -233,7 +233,7 @@ export function workTables(
       index('sessions_user_active').on(session.userId, session.activeAt, session.isCompleted, session.agentId),
       // Used by retention, which reads the sessions of all users.
       index('sessions_active').on(session.activeAt),
-      // Sessions without messages, whose number per account is bounded.
+      // Empty sessions. Their number per account is bounded.
       index('sessions_empty')
         .on(session.userId, session.activeAt)
         .where(sql`message_count = 0`),
