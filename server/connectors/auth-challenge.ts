@@ -5,8 +5,8 @@ export function challengeParameter(challenge: string, name: string): string | nu
 }
 
 /**
- * Returns the scope required by an `insufficient_scope` error (RFC 6750), which is empty if the response names none.
- * Returns null for all other responses.
+ * Returns the scope required by an `insufficient_scope` error (RFC 6750), or an empty string if the response names
+ * none. Returns null for all other responses.
  */
 export function scopeNeeded({ headers, status }: Response): string | null {
   const challenge = headers.get('www-authenticate') ?? ''

@@ -34,7 +34,7 @@ export function chatTaker(agentId: string, agent: ChatAgent | undefined): Connec
   return { what: `agent ${agentId}`, connectorTokensMax: agent?.chat?.connectorTokensMax ?? 1 }
 }
 
-/** Matches environment variables of the operator whose values must not appear in responses to users. */
+/** Matches the operator's environment variables whose values must not appear in responses to users. */
 const secretName = /key|token|secret|pass|credential|auth(?!or)|cookie|dsn|database_url|(?:^|_)(?:pat|pwd)$/i
 
 /**

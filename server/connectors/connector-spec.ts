@@ -65,7 +65,7 @@ export type OfferedServers = ReadonlyMap<
     args: readonly string[]
     env: Readonly<Record<string, string>>
     cwd?: string | undefined
-    /** Environment variable for the user's own token. Undefined if the server takes none. */
+    /** Environment variable for the user's own token. Undefined if the server does not use one. */
     tokenEnv?: string | undefined
   }
 >
@@ -85,7 +85,7 @@ export class ConnectorError extends Error {
 
 /**
  * Thrown if a run calls a tool that none of its connectors has. The error's name becomes the failed task's `details`,
- * by which clients recognize the failure.
+ * so that clients can recognize the failure.
  */
 export class UnknownToolError extends ConnectorError {
   override readonly name = 'UnknownToolError'

@@ -10,8 +10,8 @@ export type ConnectorMeans = { bounds: ConnectorBounds; renew?: RenewToken | und
 /**
  * Takes slots for all processes of a run simultaneously. Otherwise, two runs with half of their slots each could wait
  * for each other forever. Each slot is returned when its connection closes. Throws a ConnectorError if the run needs
- * more slots than allowed, and a ConnectorsUnavailableError if not enough slots become free in time, which can also be
- * due to other users.
+ * more slots than allowed, and a ConnectorsUnavailableError if not enough slots become free in time, possibly because
+ * other users occupy them.
  */
 export async function takeProcesses(
   groups: readonly (readonly ConnectorSpec[])[],

@@ -106,7 +106,7 @@ function readReturnUrl({ baseUrl, origins, returnOrigins }: PaymentParts, text: 
   throw badField('returnUrl', `Must have at most ${returnUrlCharsMax} characters when URL-encoded`)
 }
 
-/** Builds both redirect URLs from the return URL. Checks only the length of the cancel URL, because it is longer. */
+/** Builds both redirect URLs. The cancel URL is the longer one, so only its length is checked. */
 function pageUrls(returnUrl: string, topupId: string) {
   const successUrl = new URL(returnUrl)
   successUrl.searchParams.set('topup', topupId)

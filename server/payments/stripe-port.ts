@@ -12,9 +12,9 @@ import { addressOf, readState, stateIn } from './stripe-states.ts'
 
 const timeoutMs = 20_000
 const toleranceSeconds = 300
-/** Stripe deletes idempotency keys after a day. Older recharges are only looked up and never charged again. */
+/** Stripe deletes idempotency keys after a day. Older recharges are looked up but never charged again. */
 const keyMsMax = 20 * 3_600_000
-/** How many of a customer's PaymentIntents to search for a recharge. */
+/** Maximum number of a customer's PaymentIntents to search for a recharge. */
 const intentsMax = 100
 
 export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings): PaymentPort {

@@ -63,7 +63,7 @@ export async function stateIn(stripe: Stripe, { intent, session, topupId }: Read
 
 /**
  * After a declined card, the page stays open so that the payer can try another card. A declined card ends an
- * auto-recharge, because it has no page.
+ * auto-recharge, because an auto-recharge has no page.
  */
 function statusOf({ intent, session }: Omit<Read, 'topupId'>): TopupStatus {
   if (intent?.status === 'succeeded') return 'paid'

@@ -28,7 +28,7 @@ const metaValuesMax = 10_000
 const metaCharsMax = 64 * 1024
 const metaDepthMax = 8
 
-/** Throws 400 if an input has annotations, alone or in a batch. Unauthenticated clients need only plain JSON. */
+/** Throws 400 if an input, alone or in a batch, has annotations. Unauthenticated clients need only plain JSON. */
 export function assertNoMeta(text: string): void {
   let sent: unknown
   try {

@@ -21,7 +21,7 @@ export type RestMeta = {
   description?: string
   protect: boolean
   successDescription: string
-  /** Error responses by status, without those that all operations have. */
+  /** Error responses by status, excluding those common to all operations. */
   errorResponses: Record<number, string>
 }
 
@@ -127,9 +127,9 @@ type WithCaller<Options> = Omit<Options, 'ctx'> & { ctx: CallerContext }
 type WithAnyCaller<Options> = Omit<Options, 'ctx'> & { ctx: PlatformContext }
 
 /**
- * Wraps a resolver whose caller must have the scope, or one of several. Operations reject client tokens unless `reach`
- * allows them. This is not a middleware, because each middleware copies the options of every call, which takes 10% of
- * the time of a read request.
+ * Wraps a resolver so that its caller must have the scope, or one of several scopes. Operations reject client tokens
+ * unless `reach` allows them. This is not a middleware, because each middleware copies the options of every call, which
+ * takes 10% of the time of a read request.
  */
 export function withScope<Options extends { ctx: Context; input: unknown }, Output>(
   scope: CallerScope | readonly CallerScope[],

@@ -3,7 +3,7 @@ import type { EpochMs } from '../kernel/clock.ts'
 
 /** Topics of messages between nodes. Unless noted, a message contains the id of the task, session or turn. */
 export type SignalTopic =
-  /** Queued tasks may be ready to start. The id is empty, or the id of a user who now has one running task fewer. */
+  /** Queued tasks may be ready to start. The id is empty, or the id of a user who now has one fewer running task. */
   | 'task-queued'
   | 'task-ended'
   /** A task has started or has new progress. */

@@ -27,7 +27,8 @@ export async function openTestService({ clock, config, dataDir }: TestService): 
     metricsToken: null,
     trustedProxies: [],
     commandPath: resolveCommandPath(),
-    // Tests and agents run in the service's thread. By default, the service would mistake their blocking for overload.
+    // Tests and agents run in the service's thread. With the default `maxLoopDelayMs`, the service would mistake their
+    // blocking for overload.
     limits: { ...resolveLimits(config.limits, {}), maxLoopDelayMs: 600_000 },
     log: { debug() {}, info() {}, warn() {}, error() {} },
     onFatal: (cause) => {

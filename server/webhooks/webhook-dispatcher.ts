@@ -9,8 +9,8 @@ import type { ResponseStart } from '../store/events/event-types.ts'
 import { attemptMs, EndpointError, type WebhookPosts } from './webhook-post.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
-// Sends due deliveries. Each node runs one dispatcher. A target is either a webhook or the origin of the callback
-// URLs of tasks.
+// Sends due deliveries. Each node runs one dispatcher. A target is either a webhook or the origin of tasks' callback
+// URLs.
 //
 //   store ──scan──▶ due targets ──lease──▶ in flight ──▶ outcomes, stored together with the next lease
 //

@@ -15,7 +15,7 @@ export const attemptMs = 10_000
 const connectMs = 5000
 /**
  * Limits for reading a response body. More bytes are read than stored, because a connection can be reused only after
- * the whole body was read.
+ * the whole body has been read.
  */
 const bodyBytesMax = 4096
 const bodyMs = 500
@@ -118,7 +118,7 @@ function headOf({ httpVersion, rawHeaders, statusCode, statusMessage }: Incoming
   return [`HTTP/${httpVersion} ${statusCode} ${statusMessage}`, ...lines].join('\n')
 }
 
-/** Resolves with the start of the response body when the response has ended or was cut off. */
+/** Resolves with the start of the response body when the response has ended or been cut off. */
 async function settled(answer: IncomingMessage): Promise<string> {
   const status = answer.statusCode ?? 0
   const chunks: Buffer[] = []

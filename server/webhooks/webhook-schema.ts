@@ -12,7 +12,7 @@ const description = z.string().max(200).describe('Note for your own use; never s
 export const EventType = z.enum(eventTypes)
 const types = z.array(EventType).min(1).max(50).describe('Types of events to send; all by default')
 
-/** `checkWebhookUrl` validates the rest. */
+/** Checks only the length. `checkWebhookUrl` validates the URL itself. */
 export const webhookUrl = z.string().min(1).max(webhookUrlCharsMax)
 
 export const Webhook = z

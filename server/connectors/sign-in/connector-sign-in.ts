@@ -11,13 +11,13 @@ import { methodFor, OAuthClient, type KnownClient, type Target } from './oauth-c
 import { discover, type ServerMetadata } from './oauth-discovery.ts'
 import { OAuthRequests } from './oauth-requests.ts'
 
-// Sign-in at the authorization server of a connector:
+// Sign-in at a connector's authorization server:
 //
 // POST …/sign-in ──▶ authorizationUrl ──browser──▶ authorization server ──browser──▶ callback ──303──▶ console
 //
-// Between the two requests, the store keeps the flow under a hash of `state`, for a single use. Any node can complete
-// the sign-in, but only in a browser in which the same user is logged in. Otherwise an attacker could make a victim sign
-// in and then use the victim's account at the server.
+// Between the two requests, the store keeps the flow under a hash of `state`. A flow can be used only once. Any node
+// can complete the sign-in, but only in a browser in which the same user is logged in. Otherwise an attacker could make
+// a victim sign in and then use the victim's account at the server.
 //
 // Users of a product have no login. The callback then sends the browser on to the product's page with the authorization
 // response, and the product finishes the sign-in on behalf of the user who is logged in there:
@@ -178,7 +178,7 @@ export async function revokeKept({ oauth }: SignInParts, { userId }: ConnectorOf
   return kept?.tokens !== undefined && (await oauth.revoke({ ...kept, userId }, kept.tokens))
 }
 
-/** Returns the stored data of the previous sign-in, if it was at the same authorization server. */
+/** Returns the stored data of the previous sign-in, if it used the same authorization server. */
 async function earlierOf(parts: SignInParts, { id: connectorId, userId }: ConnectorRecord, { issuer }: ServerMetadata) {
   const grant = await parts.store.grants.get({ userId, connectorId })
   return grant?.issuer === issuer ? parts.tokens.open(grant) : undefined

@@ -40,8 +40,8 @@ export class GrantTokens {
 
   /**
    * Returns an access token that stays valid for a while. If `refusal` is given, the connector's server has rejected
-   * that version of the token, because it is invalid or lacks `scopeNeeded`. The result then has another version. Error
-   * responses of a server become results, not exceptions.
+   * that version of the token, because it is invalid or lacks `scopeNeeded`. The result then has another version. A
+   * server's error responses become results, not exceptions.
    */
   async tokenFor(of: ConnectorOf, refusal?: { version: number; scopeNeeded: string | null }): Promise<TokenResult> {
     const { clock, store } = this.#parts
@@ -113,8 +113,8 @@ export class GrantTokens {
   }
 
   /**
-   * Exchanges the refresh token. Returns null if newer tokens exist now or the sign-in has ended, and otherwise the
-   * reason for the failure.
+   * Exchanges the refresh token. Returns the reason for a failure, or null if newer tokens now exist or the sign-in has
+   * ended.
    */
   async #exchange(grant: GrantRecord, kept: Kept, refreshToken: string): Promise<string | null> {
     const { oauth, store } = this.#parts
@@ -168,8 +168,7 @@ export class GrantTokens {
 }
 
 /**
- * Returns the union of both scopes, or null if all of `needed` was already requested. If the sign-in recorded no scope,
- * it counts as empty.
+ * Returns the union of both scopes, or null if all of `needed` was already requested. A missing scope counts as empty.
  */
 function addedScope(asked: string | null | undefined, needed: string): string | null {
   const had = new Set(asked?.split(' ').filter(Boolean))

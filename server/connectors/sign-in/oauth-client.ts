@@ -154,7 +154,10 @@ export class OAuthClient {
     })
   }
 
-  /** Revokes the tokens at the server (RFC 7009). Returns false if the server does not support or confirm it. */
+  /**
+   * Revokes the tokens at the server (RFC 7009). Returns false if the server does not support or confirm the
+   * revocation.
+   */
   async revoke({ client, server, userId }: Target, { accessToken, refreshToken }: Tokens): Promise<boolean> {
     if (server.revocation_endpoint === undefined) return false
     const oauth = await import('oauth4webapi')

@@ -136,7 +136,7 @@ async function readServer(
     const answer = await requests.send(userId, place, { headers: { accept: 'application/json' } })
     if (!answer.ok) continue
     const server = await read(ServerMetadata, answer, 'The metadata of the authorization server')
-    // Metadata of another issuer could send this server's codes and secrets to that issuer (mix-up attack).
+    // Metadata from another issuer could send this server's codes and secrets to that issuer (mix-up attack).
     if (URL.parse(server.issuer)?.href !== new URL(issuer).href) {
       throw new ConnectorError(
         'The metadata of the authorization server is for a different issuer. Report this to its operator.',

@@ -40,7 +40,7 @@ export class OAuthRequests {
     return await this.#send(address, { ...request, userId, isWhole: false })
   }
 
-  /** Parses the URL. Throws if it is not allowed, as far as that can be checked without a DNS lookup. */
+  /** Parses the URL. Throws if it is not allowed, but does not resolve host names. */
   check(address: string, what: string): URL {
     const url = URL.parse(address)
     if (!url || !/^https?:$/.test(url.protocol))

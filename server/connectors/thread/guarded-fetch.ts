@@ -216,7 +216,8 @@ function toResponse(answer: IncomingMessage, { method, ...rules }: AnswerRules):
   }
   const head = { status, headers, statusText: STATUS_CODES[status] ?? '' }
   if (method === 'HEAD' || bodylessStatuses.has(status)) {
-    // Discard the body. Only a 205 can have a body here. All other responses free the connection when they end.
+    // Discard the body. Only a 205 can have a body here, so close its connection. All other responses free the
+    // connection when they end.
     if (status === 205) answer.destroy()
     else answer.resume()
     return new Response(null, head)

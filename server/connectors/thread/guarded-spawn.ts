@@ -69,8 +69,8 @@ export function guardPipe({ stdio }: { stdio: readonly unknown[] }): Duplex | un
 type Place = { path: string; cwd: string }
 
 /**
- * Finds the executable of a command. Throws the same errors as spawn. If the shell reported them instead, they would
- * look like an exit of the server.
+ * Finds the executable of a command. Throws the same errors as spawn. If the shell reported them instead, it would look
+ * as if the server had exited.
  */
 function findCommand(command: string, { cwd, path }: Place): string {
   const files = command.includes('/') ? [command] : path.split(':').map((folder) => `${folder || '.'}/${command}`)

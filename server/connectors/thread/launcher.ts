@@ -166,10 +166,7 @@ class Launcher {
     }
   }
 
-  /**
-   * Connects three sockets for the start of a server. The launcher assigns connections in the order in which they
-   * arrive.
-   */
+  /** Connects three sockets to start a server. The launcher assigns connections in the order in which they arrive. */
   async #connect(start: ToLauncher): Promise<Socket[]> {
     const streams: Socket[] = []
     try {

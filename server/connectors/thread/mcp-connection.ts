@@ -47,8 +47,8 @@ const repliesMax = 8
 const streamEnd = new AsyncLocalStorage<(error?: unknown) => void>()
 
 /**
- * One client of one MCP server, for one run. Any response of the server is a result, even a tool error. If there is no
- * response, the call throws a ConnectorError and the connection can no longer be used.
+ * One client of one MCP server, for one run. Any response from the server is a result, even a tool error. If there is
+ * no response, the call throws a ConnectorError and the connection can no longer be used.
  */
 export class McpConnection {
   readonly spec: ConnectorSpec

@@ -42,9 +42,9 @@ const outputClosed = "The connector's server closed its standard output. Check t
  * Runs an MCP server and exchanges JSON-RPC messages with it, one per line. It starts once and ends once: on `close`,
  * or on its first failure, which also ends the server. Afterwards nothing is sent or received, and pending calls fail.
  *
- * The library's own transport is unsuitable. It passes parts of this process's environment to the server. It joins its
- * whole, unlimited buffer again for each chunk. If the server stops reading, its calls stay pending. It throws errors
- * that cannot be caught. It kills the server, but not the processes that the server has started.
+ * The library's own transport is unsuitable. It passes parts of this process's environment to the server. It
+ * concatenates its entire unlimited buffer again for each chunk. If the server stops reading, its calls stay pending.
+ * It throws errors that cannot be caught. It kills the server, but not the processes that the server has started.
  */
 export class StdioTransport implements MCPTransport {
   /** The client's `protocolVersionDiscovery` decides whether to ask for newer protocol versions. */
@@ -145,7 +145,7 @@ export class StdioTransport implements MCPTransport {
       server.signal(signal)
     }
     await server.exited
-    // A process that has left the group may hold these streams open, which would keep this process alive.
+    // Close the streams, because a process that has left the group may hold them open and keep this process alive.
     for (const stream of [server.stdin, server.stdout, server.stderr]) stream.destroy()
     await this.#closed
   }

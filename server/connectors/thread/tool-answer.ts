@@ -21,7 +21,7 @@ export function toToolAnswer(result: object, secrets: readonly string[]): ToolAn
   const tooDeep = `The tool's result has more than ${levelsMax} levels of nesting. Request a simpler result.`
   let parts: Content
   try {
-    // Servers with the protocol's first version return a bare value.
+    // Servers that use the first version of the protocol return a bare value.
     parts = content ?? [{ type: 'text', text: JSON.stringify(toolResult) ?? '' }]
     const json = JSON.stringify([parts, structuredContent])
     if (json.length > answerCharsMax) {

@@ -50,7 +50,7 @@ export function* countFailure(tx: Tx, { limits, now, userId }: Failed): Op<void>
 
 /**
  * Blocks new tasks with connectors after a failed run that called a connector. The connector's owner can read the
- * agent's work from the call, and then make the run fail to get a refund. The block allows this only once per block
+ * agent's work from the call, and then make the run fail to get a refund. The block limits this to once per block
  * duration.
  */
 export function* blockAfterCall(tx: Tx, { limits, now, userId }: Failed): Op<void> {

@@ -3,7 +3,7 @@ import type { StoreLimits } from '../store.ts'
 
 const repeatMs = 24 * 3_600_000
 
-/** Doubles the last block's duration if that block started within 24 hours, up to the maximum. */
+/** Doubles the last block's duration if that block started in the last 24 hours, up to the maximum. */
 export function nextBlockSeconds(
   { abuseBlockMaxSeconds, abuseBlockSeconds }: StoreLimits,
   { lastAt, lastSeconds, now }: { now: EpochMs; lastAt: EpochMs | null; lastSeconds: number | null },

@@ -51,7 +51,7 @@ const list = statement<AccountRow>(
 )
 const count = statement<{ total: number }>(
   'user_count',
-  // Without a join, so that only a search by plan reads the accounts.
+  // Uses a subquery instead of a join, so that only a search by plan reads the accounts.
   (dialect) => `SELECT count(*) AS total FROM users
     WHERE ${found(dialect, '(SELECT plan FROM accounts WHERE accounts.user_id = users.id)')}`,
 )

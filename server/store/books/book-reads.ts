@@ -17,14 +17,14 @@ export type BookSums = {
 }
 
 /**
- * Sums for one value of the group by which the books are read. `value` is an id, a name, or a day since 1970-01-01. It
- * is empty if there is none. `day` is set only for the books of one user.
+ * Sums for one value of `groupBy`. `value` is an id, a name, or a day since 1970-01-01. It is empty if there is none.
+ * `day` is set only for the books of one user.
  */
 export type BookRow = BookSums & { value: string | number; day?: number }
 
 /**
- * Days are counted from 1970-01-01, and `toDay` is exclusive. Without `userId`, reads the books of all users, in which
- * the same value can occur several times. With `userId`, each value occurs once per day.
+ * Days are counted from 1970-01-01, and `toDay` is exclusive. Without `userId`, reads the books of all users, and the
+ * same value can occur several times. With `userId`, each value occurs once per day.
  */
 export type ReadBooks = { groupBy: BookGroup; fromDay: number; toDay: number; userId?: string }
 

@@ -18,7 +18,7 @@ export type EndedRun = ListPlace & {
   completedAt: EpochMs
 }
 
-/** Tasks created at or after `since`, and before the row `before`. */
+/** Selects tasks created at or after `since` that are older than the row `before`. */
 export type ReadRuns = { userId: string; since: EpochMs; before?: ListPlace | undefined; limit: number }
 
 type Row = Omit<EndedRun, 'tags'> & { tags: string | null }

@@ -74,7 +74,8 @@ export type RateRead = {
 export type UsedReads = {
   window(of: WindowOf): Answer<WindowRow | undefined>
   /**
-   * Returns the windows of `countedIn` that exist. `countedIn` is a JSON object that maps each owner to a period start.
+   * Returns the existing windows among those in `countedIn`. `countedIn` is a JSON object that maps each owner to a
+   * period start.
    */
   named(countedIn: string): Answer<WindowRow[]>
   keyRate(keyId: string): Answer<KeyRateRow | undefined>
@@ -158,7 +159,7 @@ export type Tx = Reads & {
    * the balance would fall below the amount on hold, a CHECK rolls the command back.
    */
   post(posting: Posting): Answer<{ id: string; balance: Units }>
-  /** Changes the amount on hold of a locked account. If it would exceed the balance, a CHECK rolls the command back. */
+  /** Changes a locked account's amount on hold. If it would exceed the balance, a CHECK rolls the command back. */
   hold(userId: string, by: Units): void
   owe(userId: string, by: Units): void
   count(change: CounterChange): void
@@ -181,9 +182,8 @@ export type TaskOf = { userId: string; taskId: string }
 export type Holding = 'keys' | 'logins' | 'platform-keys' | 'client-tokens'
 
 /**
- * Subjects of advisory locks: the set of admins, login attempts by email address and by client, sign-ups,
- * identities at login providers, external user ids, webhooks of the platform, the retention of tasks, and the audit
- * log.
+ * Subjects of advisory locks: the set of admins, login attempts by email address and by client, sign-ups, identities at
+ * login providers, external user ids, the platform's webhooks, task retention, and the audit log.
  */
 export type LockKind =
   | 'admins'

@@ -58,11 +58,11 @@ export function* readDeepPage<Row extends ListPlace>(
 
 export type Filtered<Row> = {
   piece: Piece
-  /** Returns the row at an offset in the range. The offset includes rows that do not match the filter. */
+  /** Returns the row at an offset in the range. The offset also counts rows that do not match the filter. */
   skip: ReadPiece<ListPlace>
   /** Whether all rows in the range match the filter. A full batch then needs no `count`. */
   isUnfiltered?: boolean
-  /** Whether an index contains the filter. Batches are then as large as without a filter. */
+  /** Whether an index covers the filter. If so, batches are as large as without a filter. */
   isOfIndex?: boolean
   count: (piece: Piece) => Answer<{ count: number } | undefined>
   /** Total number of matching rows, if known. Reading then stops at the end of the page. */

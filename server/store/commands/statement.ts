@@ -13,7 +13,7 @@ export type Dialect = {
   position: string
   /** Converts only ASCII letters to lower case. */
   lower: (text: string) => string
-  /** Compares a column without null characters with a LIKE pattern, ignoring only the case of ASCII letters. */
+  /** Matches a column against a LIKE pattern, ignoring only ASCII case. The column must not contain null characters. */
   isLike: (column: string, pattern: string) => string
   /** Suffix of a SELECT that locks the rows until the transaction ends. */
   forUpdate: string

@@ -46,8 +46,8 @@ export type ConnectorGrantStore = {
   /** Gives up a claim without a refresh. */
   release(input: VersionOf): Promise<void>
   /**
-   * Ends the access, so that the connector needs a new sign-in. Keeps only `sealed`, the encrypted OAuth client, or
-   * nothing if it is null. Returns false if the connector has no tokens or another version of them. If `version` is
+   * Ends the sign-in, so that the connector needs a new one. Keeps only `sealed`, the encrypted OAuth client, or
+   * nothing if it is null. Returns false if the connector has no tokens or a different version of them. If `version` is
    * null, any version matches.
    */
   end(input: ConnectorOf & { version: number | null; sealed: string | null; message: string | null }): Promise<boolean>

@@ -67,7 +67,7 @@ export function* spend(tx: Tx, account: AccountRow, posting: Posting): Op<{ id: 
   return posted
 }
 
-/** Lets the next low balance record an event, if a credit has raised the balance to the threshold. */
+/** Re-enables the low-balance event if a credit has raised the balance to the threshold. */
 export function* rearm(tx: Tx, userId: string): Op<void> {
   const account = must(yield* tx.account(userId), 'a credit has an account')
   const { balance, lowAt, notifyBelow } = account

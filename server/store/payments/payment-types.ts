@@ -74,7 +74,7 @@ export type PaymentState = {
   checkoutId: string | null
   paymentId: string | null
   receiptUrl: string | null
-  /** The saved payment method. Null if the payer did not agree to save it or has removed it since. */
+  /** The saved payment method. Null if the payer did not agree to save it or has since removed it. */
   method: PaymentMethod | null
   /** Sum of all refunds that did not fail. */
   refunded: Units

@@ -188,7 +188,7 @@ export function* expireTopups(tx: Tx, rowsMax: number): Op<number> {
   return yield* tx.run(expire, { until: now - openTopupMs, pagelessUntil: now - pagelessTopupMs, now, rowsMax })
 }
 
-/** Selects the fields one by one, because a joined row has more. */
+/** Selects the fields one by one, because a joined row has additional fields. */
 export function toTopup({ isAuto, ...topup }: TopupRow): TopupRecord {
   const { id, userId, provider, status, amount, checkoutId, checkoutUrl, paymentId, receiptUrl } = topup
   const { refunded, disputed, version, createdAt, updatedAt, paidAt } = topup

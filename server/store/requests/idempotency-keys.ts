@@ -20,7 +20,7 @@ const count = statement<{ count: number }>(
   `SELECT count(*) AS count FROM (
     SELECT 1 FROM idempotency_keys WHERE user_id = :userId AND operation = :operation LIMIT :countMax) AS found`,
 )
-// Replaces an expired row that was not deleted yet. If an unexpired row is inserted after the caller's check,
+// Replaces an expired row that has not been deleted yet. If an unexpired row is inserted after the caller's check,
 // `created_at` becomes NULL, which rolls the command back.
 const insert = statement(
   'idempotency_insert',

@@ -24,7 +24,7 @@ export type WireRequestStore = {
    * task first. Returns the recorded time.
    */
   left(input: RequestOf): Promise<EpochMs>
-  /** Undoes `left`. Returns false if another attempt has received the turn or task since. */
+  /** Undoes `left`. Returns false if another attempt has since received the turn or task. */
   takeBack(input: RequestOf & { leftAt: EpochMs }): Promise<boolean>
   /**
    * Marks all requests as disconnected. Called when the only process starts, because no client can be connected then.

@@ -15,7 +15,7 @@ export type WholeDatabase = {
   /** Must be called after the last `insert`, so that new rows get higher `seq` values than the inserted rows. */
   continueSequences(): Promise<void>
   verifyLedger(): Promise<LedgerReport>
-  /** Returns false if a process that was waiting for the lock has written immediately after the commit. */
+  /** Returns false if a process that was waiting for the lock wrote to the database immediately after the commit. */
   commit(): Promise<boolean>
   close(): Promise<void>
 }
