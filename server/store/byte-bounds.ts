@@ -4,8 +4,7 @@ import type { ToolCallRecord } from './sessions/session-types.ts'
 // six bytes.
 
 /**
- * Maximum size of a list page. The first item is always included. Otherwise an item larger than this could never be
- * read.
+ * Maximum size of a list page. The first item is always included, so that even an item larger than this can be read.
  */
 export const pageBytesMax = 1_048_576
 export const messageTextBytesMax = 1_048_576

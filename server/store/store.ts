@@ -162,7 +162,7 @@ export type CreateConnectorResult =
  * or check the connector again.
  */
 export type UpdateConnector = ConnectorOf & {
-  /** The `updatedAt` that the caller has read. If it has changed since, the update is rejected. */
+  /** The `updatedAt` that the caller has read. If it has since changed, the update is rejected. */
   ifUpdatedAt?: EpochMs
   changes: Partial<Pick<ConnectorRecord, 'name' | 'url' | 'authType' | 'sealed' | 'allowedTools'>>
 }
@@ -191,7 +191,7 @@ export type Store = {
   readonly audit: AuditStore
   readonly erasure: ErasureStore
 
-  /** Checks idempotency key, quote, blocks, rate and balance, and writes all rows of the task atomically. */
+  /** Checks the idempotency key, quote, blocks, rate and balance, and writes all of the task's rows atomically. */
   admitTask(input: AdmitTask): Promise<AdmitTaskResult>
   /** Returns the rejection that `admitTask` would return, or undefined. Writes nothing. */
   foreseeAdmission(
@@ -269,7 +269,7 @@ export type Store = {
   listMessages(input: SessionOf & BoundedPage): Promise<{ messages: MessageRecord[]; total: number } | undefined>
   readReply(input: { sessionId: string; turnId: string }): Promise<string | undefined>
   readHistory(input: ReadHistory): Promise<History>
-  /** Checks idempotency key, session, quote, rate, caps and balance, and opens a turn atomically. */
+  /** Checks the idempotency key, session, quote, rate, caps and balance, and opens a turn atomically. */
   openTurn(input: OpenTurn): Promise<OpenTurnResult>
   /** Increases the hold of an open turn as far as the balance and the caps allow. */
   growHold(input: GrowHold): Promise<GrowHoldResult>
@@ -376,7 +376,7 @@ export type Store = {
   noteExpired(): Promise<boolean>
   /** Deletes some expired rows. Returns true if there may be more. */
   purgeExpired(): Promise<boolean>
-  /** Deletes contents of some tasks and sessions whose retention has ended. Returns true if there may be more. */
+  /** Deletes the content of some tasks and sessions whose retention has ended. Returns true if there may be more. */
   prune(): Promise<boolean>
   /** Writes a consistent copy of the database to a new file, without blocking writes. */
   backup(file: string): Promise<void>

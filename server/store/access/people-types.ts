@@ -62,7 +62,7 @@ export type CreateUser = {
 
 export type CreateUserResult = { outcome: 'created'; userId: string } | { outcome: 'refused'; reason: 'email-taken' }
 
-/** `isDefaultPlan` also returns the users without a plan. */
+/** If `isDefaultPlan` is set, users without a plan are included. */
 export type ListUsers = Page & { search?: string; plan?: string; isDefaultPlan?: boolean; withoutAdmins?: boolean }
 /**
  * `writtenOff` is the total chat cost that was not charged because it exceeded the balance, caps or spending limits.
@@ -111,7 +111,7 @@ export type CreateLogin = {
    * address are deleted.
    */
   forget: AdmitLogin | null
-  /** The password hash that was checked. The login is rejected if the hash has changed since. */
+  /** The password hash that was checked. The login is rejected if the hash has since changed. */
   ifPasswordHash?: string
 }
 
@@ -134,7 +134,7 @@ export type CreateInvitation = Pick<InvitationRecord, 'kind' | 'email' | 'isAdmi
   createdBy: string | null
   mail?: LinkMail | undefined
 }
-/** An unauthenticated request for a password link. It counts like a login attempt. */
+/** An unauthenticated request for a password link. It counts as a login attempt. */
 export type RequestPasswordLink = AdmitLogin & Pick<CreateInvitation, 'expiresAt' | 'tokenHash'> & { mail: LinkMail }
 export type RequestPasswordLinkResult =
   | { outcome: 'admitted'; userId: string | null }

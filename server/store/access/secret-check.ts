@@ -5,7 +5,7 @@ import type { Secrets } from '../../kernel/secret-vault.ts'
 
 export const secretSetting = 'secret'
 
-/** Returns a fingerprint of the secret, which does not reveal the secret. */
+/** Returns a fingerprint that does not reveal the secret. */
 export function secretCheck(secret: string): string {
   return createHmac('sha256', secret).update('errand: the secret of all nodes').digest('base64url')
 }

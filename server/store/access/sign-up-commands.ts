@@ -63,7 +63,10 @@ type CreateNewcomer = Newcomer & {
   identity?: { issuer: string; subject: string }
 }
 
-/** Creates the account of a person with a verified email address, and posts the trial credit if it is their first. */
+/**
+ * Creates an account for a person with a verified email address, and posts the trial credit if it is their first
+ * account.
+ */
 export function* createNewcomer(tx: Tx, input: CreateNewcomer): Op<CreateUserResult & { credit?: Units }> {
   const { credit, email, identity, passwordHash, plan } = input
   const created = yield* createUser(tx, { email, passwordHash, isAdmin: false, plan })

@@ -66,6 +66,6 @@ export type ListAudit = { userId?: string; action?: AuditAction; after?: ListPla
 export type AuditStore = {
   /** Returns records, newest first. */
   list(input: ListAudit): Promise<{ acts: AuditRecord[]; next?: ListPlace }>
-  /** Records an act that writes nothing else, such as a failed login. */
+  /** Records an act that changes nothing else, such as a failed login. */
   note(act: Act): Promise<void>
 }

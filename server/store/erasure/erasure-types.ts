@@ -10,17 +10,17 @@ export type EraseUserResult =
   | { outcome: 'already-erased' }
   | { outcome: 'refused'; reason: 'unknown' | 'last-admin' | 'open-work' | 'open-topup' | 'dispute' }
   | { outcome: 'refused'; reason: 'debt' | 'balance'; amount: Units }
-  /** Nothing else prevents the erasure. The caller must remove the payment method at the provider first. */
+  /** Only a saved payment method prevents the erasure. The caller must first remove it at the provider. */
   | { outcome: 'refused'; reason: 'saved-method'; methodId: string }
 
 export type ErasureStore = {
   /**
-   * Ends all access of a user and replaces the email address with a placeholder. `eraseMore` must then delete the
-   * contents.
+   * Ends all of a user's access and replaces the email address with a placeholder. `eraseMore` must then delete the
+   * user's content.
    */
   erase(input: EraseUser): Promise<EraseUserResult>
-  /** Returns erased users whose contents have not all been deleted. */
+  /** Returns erased users who still have content to delete. */
   inProgress(): Promise<string[]>
-  /** Deletes some contents of an erased user. Returns true if there may be more. */
+  /** Deletes some of an erased user's content. Returns true if there may be more. */
   eraseMore(userId: string): Promise<boolean>
 }

@@ -31,7 +31,7 @@ export type PersonalTable = {
 
 const ofConnectors = 'connector_id IN (SELECT id FROM connectors WHERE user_id = :userId)'
 
-/** Creates an erasure that deletes a user's rows from a table. `key` is the primary key of the table. */
+/** Returns a function that deletes a user's rows from a table. `key` is the primary key of the table. */
 function rowsOf(table: string, key: string, where = 'user_id = :userId'): EraseRows {
   const some = statement(
     `erase_${table}`,

@@ -45,7 +45,7 @@ const thisAttempt = `${thisOne} AND fence = :fence AND status = 'pending'`
 const get = statement<DeliveryRecord>('delivery_get', `SELECT ${row} FROM deliveries WHERE ${thisOne}`)
 const ofEvent = (column: string) =>
   `(SELECT ${column} FROM events LEFT JOIN users ON users.id = events.user_id WHERE events.id = event_id)`
-/** The event's user, for a webhook of the platform. Null for a test event. */
+/** The event's user, for platform webhooks. Null for a test event. */
 type OfUser = { ofUser?: string | null; externalId?: string | null }
 type Sent = Omit<SentDelivery, 'trace'> & { trace: string | null } & Required<OfUser>
 const sent = statement<Sent>(

@@ -10,8 +10,8 @@ import { mailEvent } from '../mails/mail-commands.ts'
 import { activeAfter } from '../sessions/session-commands.ts'
 import { columns, moveSetting, statement, type Value } from '../commands/statement.ts'
 
-// Events and their deliveries are written in the transaction of the change that they report. No event is therefore
-// lost, and none reports a change that was rolled back. The transaction does not wait for the results of these inserts.
+// Events and their deliveries are written in the same transaction as the change that they report, so no event is lost
+// and none reports a change that was rolled back. The transaction does not wait for the results of these inserts.
 
 /** Retention of events and deliveries, from the time of the reported change. */
 export const eventsKeptMs = 7 * 24 * 3_600_000

@@ -12,7 +12,7 @@ import type { EventType, WebhookRecord } from './event-types.ts'
 import type { Answer, Op, Reads, Tx } from '../commands/command.ts'
 import { assign, columns, insertInto, statement } from '../commands/statement.ts'
 
-// Webhooks of users and of the platform. Their secrets are encrypted outside the store.
+// User and platform webhooks. Their secrets are encrypted outside the store.
 
 type Row = Omit<WebhookRecord, 'types'> & { types: string | null }
 

@@ -99,7 +99,7 @@ export type WebhookStore = {
   getDelivery(of: { webhookId: string; eventId: string }): Promise<DeliveryRecord | undefined>
   getSent(of: { webhookId: string; eventId: string }): Promise<SentDelivery | undefined>
   health(webhookId: string): Promise<WebhookHealth>
-  /** Restarts a delivery with its first attempt. Returns undefined if it does not exist. */
+  /** Restarts a delivery from its first attempt. Returns undefined if it does not exist. */
   redeliver(of: { webhookId: string; eventId: string }): Promise<DeliveryRecord | undefined>
   /**
    * Creates a test event and leases its delivery, which goes only to this webhook. Returns undefined if the webhook

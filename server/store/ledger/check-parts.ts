@@ -23,7 +23,7 @@ export const usd = (amount: string): string =>
 type EventOf = { row: string; type: string; at: string; data: string }
 
 /**
- * Returns the SQL condition that event `e` belongs to the row and reports its content. `data` is SQL for the end of the
+ * Returns SQL that tests whether event `e` belongs to the row and reports its content. `data` is SQL for the end of the
  * event body.
  */
 export const isEventOf = ({ position }: Dialect, { at, data, row, type }: EventOf): string =>

@@ -86,7 +86,7 @@ export type CreateClientToken = Omit<ClientTokenRecord, 'id' | 'createdAt' | 'ex
 }
 
 /**
- * Fields of a client token that are checked on every request. The token becomes invalid with its creator, at
+ * Fields of a client token that are checked on every request. The token becomes invalid when its creator does, at
  * `makerEndsAt`. If a key created the token, the key's limits apply too, and `agents` contains only agents that both
  * allow.
  */

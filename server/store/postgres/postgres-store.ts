@@ -138,7 +138,7 @@ function composeStore({ clock, isNode, pool, schema }: Opened, options: Postgres
         await signals.close()
         await urgent.settled()
         await Promise.all([urgentPool.end(), pool.end()])
-        // Close this last, because the store may write until now.
+        // Release the schema lock last, because the store can write until both pools have closed.
         await schema.close()
       })()
       return closing

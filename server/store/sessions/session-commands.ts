@@ -151,7 +151,7 @@ export function* createSession(tx: Tx, input: CreateSession, limits: StoreLimits
     if (earlier && earlier.bodyHash !== idempotency.bodyHash) {
       return { outcome: 'refused', reason: 'idempotency-conflict' }
     }
-    // If the session was deleted since, a retry does not create it again.
+    // If the session has since been deleted, a retry does not recreate it.
     const session = earlier && (yield* getSession(tx, { userId, sessionId: earlier.resourceId }, limits))
     if (session) return { outcome: 'replayed', session }
     if (earlier) return { outcome: 'refused', reason: 'idempotency-conflict' }
@@ -217,7 +217,7 @@ export function* updateSession(tx: Tx, input: UpdateSession, limits: StoreLimits
   if (status === 'expired') return { outcome: 'refused', reason: 'expired' }
   if (status === 'completed' && activate) return { outcome: 'refused', reason: 'completed' }
   const { maxCost = known.maxCost, title = known.title } = input
-  // The cap must not be lower than the amount already spent or on hold.
+  // The cap must not be lower than the amount already spent plus the hold.
   const least = known.spent + (yield* heldInTurn(tx, known.openTurnId))
   if (maxCost !== null && maxCost < least) return { outcome: 'refused', reason: 'cap-too-low', least }
   const merged = mergeMetadata(known.metadata, metadata)

@@ -81,7 +81,7 @@ export function sessionRecord(row: SessionRow, activeAfter: EpochMs): SessionRec
   return { id, userId, agentId, status, ...texts, messageCount, maxCost, spent, createdAt, updatedAt }
 }
 
-/** `madeAt` is the creation time. `createdAt` is the time by which the list is sorted: creation or last use. */
+/** `madeAt` is the creation time. `createdAt` is the list's sort key: the time of creation or last use. */
 export type ListRow = Omit<SessionRow, 'metadata' | 'updatedAt'> & { madeAt: EpochMs; seq: number }
 
 export function sessionListItem(row: ListRow, activeAfter: EpochMs): SessionListItem {

@@ -80,7 +80,7 @@ export function lockDataDir(dataDir: string): { release: () => void } {
   return { release: () => lock.close() }
 }
 
-/** Throws if a newer version has written the database. */
+/** Throws if the database was written by a newer version. */
 export function schemaState(db: Database.Database): SchemaState {
   const table = db.prepare(`SELECT 1 FROM sqlite_schema WHERE name = '__drizzle_migrations'`).get()
   if (!table) return 'empty'

@@ -14,7 +14,7 @@ import { assertUsable } from './usable-folder.ts'
 
 const idsMax = 100
 
-/** Open work in a backup, which the original installation may have completed since. `ids` contains the first 100. */
+/** Open work in a backup. The original installation may since have completed it. `ids` contains the first 100. */
 type OpenRows = { count: number; ids: string[] }
 
 export type RestoredFacts = {

@@ -3,14 +3,14 @@ import type { Database, Statement } from 'better-sqlite3'
 /**
  * Caches rows that many requests read: polled tasks and credentials. Rows stay valid until another connection commits,
  * which changes `data_version`. Commands on this connection evict the rows that they change. Reading the version takes
- * a tenth of the time of a read, so requests in the same tick share one check. Changes by this process therefore apply
+ * a tenth as long as a read, so requests in the same tick share one check. Changes by this process therefore apply
  * immediately, and changes by other processes within a millisecond.
  */
 export class RowCaches {
   readonly #dataVersion: Statement
   readonly #all: RowCache<unknown>[] = []
   #version: unknown
-  /** Whether the version was checked in this event-loop tick, and when. */
+  /** Whether the version was checked in this event-loop tick, and the time of the last check. */
   #isCompared = false
   #comparedAt = 0
 
@@ -26,8 +26,8 @@ export class RowCaches {
   }
 
   compare(): void {
-    // If this runs in a setImmediate callback, the flag is reset only after the requests of the next tick. The age is
-    // therefore checked too.
+    // If this runs in a setImmediate callback, the flag is reset only after the requests of the next tick, so check the
+    // age too.
     if (this.#isCompared && performance.now() - this.#comparedAt < 1) return
     const version = this.#dataVersion.get()
     if (version !== this.#version) {

@@ -87,8 +87,7 @@ export function openSqliteStoreBeside(options: SqliteStoreOptions & { mustExist?
 }
 
 /**
- * Makes the data directory private. Warns about files that other users could read before `open`, but not about new
- * ones.
+ * Makes the data directory private. Warns about files that other users could read, except those that `open` creates.
  */
 function inPrivate({ dataDir, onWarning }: SqliteStoreOptions, open: () => Store): Store {
   assertUsable(dataDir)

@@ -12,9 +12,9 @@ type Window = WindowRow & { userId: string; carried: number }
 type Rate = KeyRateRow & { keyId: string }
 
 /**
- * Caches the usage of limits, which every admission reads and changes. Rows stay in memory until another connection
- * commits (`data_version`), because the CLI can change limits while the server runs. Reading and writing the rows in
- * each command took a tenth of its time.
+ * Caches limit usage, which every admission reads and changes. Rows stay in memory until another connection commits
+ * (`data_version`), because the CLI can change limits while the server runs. Reading and writing the rows in each
+ * command took a tenth of its time.
  */
 export class UsedOfLimits {
   readonly #dataVersion: Statement

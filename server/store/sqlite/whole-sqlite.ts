@@ -57,7 +57,7 @@ export function openWholeSqlite(dataDir: string, mustExist: boolean): WholeDatab
 function wholeOf(db: Database, close: () => void): WholeDatabase {
   const namesOf = ({ columns }: Pick<CarriedTable, 'columns'>) =>
     columns.map(({ name }) => (name === 'seq' ? 'rowid' : `"${name}"`)).join(', ')
-  // Changes when another connection commits.
+  // `data_version` changes when another connection commits.
   const version = () => db.pragma('data_version', { simple: true })
   const before = version()
   return {

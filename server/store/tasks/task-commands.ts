@@ -83,8 +83,8 @@ const claimWithConnectors = claimIf(
     AND other.status = 'processing' AND other.connector_ids <> '[]' LIMIT :connectorTasksMax) AS found)`,
 )
 /**
- * Finds a task that must wait because its user already has `most` running or interrupted tasks. Releases the task's
- * lease for other nodes.
+ * Finds a task that must wait because its user already has `most` running or interrupted tasks. Releases its lease, so
+ * that other nodes can take the task.
  */
 const beyondLimit = statement<{ id: string }>('task_beyond_limit', ({ ofLease }) => {
   const where = `id = :taskId AND status = 'pending' AND :most <= (SELECT count(*) FROM (
@@ -94,7 +94,7 @@ const beyondLimit = statement<{ id: string }>('task_beyond_limit', ({ ofLease })
     `SELECT id FROM tasks WHERE ${where}`,
   )
 })
-/** Finds a queued task with connectors whose claim failed, and releases its lease for other nodes. */
+/** Finds a queued task with connectors whose claim failed, and releases its lease. */
 const connectorsWait = statement<{ status: TaskStatus }>('task_connectors_wait', ({ ofLease }) => {
   const where = `id = :taskId AND queued = 1 AND status = 'pending' AND connector_ids <> '[]' AND ${inTime}`
   return ofLease(

@@ -27,8 +27,8 @@ import { hasTags, tagValues } from './tag-filter.ts'
 
 type ListRow = Omit<TaskListItem, 'tags'> & { seq: number; tags: string | null }
 /**
- * `list` reads lists that an index covers completely. `filtered` and `count` also apply the other filters. `skip` reads
- * only the index.
+ * `list` is for filters that the index covers completely. `filtered` and `count` also apply the other filters. `skip`
+ * reads only the index.
  */
 type TaskList = {
   list: Statement<ListRow>
@@ -58,8 +58,8 @@ const matches = (dialect: Dialect) =>
     AND ${hasTags(dialect)} AND ${hasOutcome} AND ${containsText(dialect)}`
 const listed = (dialect: Dialect) => `${within('seq')} AND ${matches(dialect)}`
 /**
- * Text search. A full-text index would have to be written with each admission, and would not find parts of words such
- * as ids. The input is compared by LIKE, because on SQLite `instr(lower(…))` copies it and takes twice as long.
+ * Text search. A full-text index would cost a write per admission, and would not find fragments of ids or words. The
+ * input is matched with LIKE, because on SQLite `instr(lower(…))` copies it and takes twice as long.
  */
 const containsText = ({ isLike, lower, position }: Dialect) => `(CAST(:inputLike AS text) IS NULL
   OR ${isLike('request', ':inputLike')}
@@ -250,7 +250,7 @@ function inList(on: Reads, filters: Filters, of: ListTasks & { isFiltered: boole
   }
 }
 
-/** Whether the index `tasks_user` contains all filters. */
+/** Whether the index `tasks_user` covers all filters. */
 function isOfIndex({ endpointId, keyId, outcome, search, status, tags = [] }: ListTasks): boolean {
   const isOther = [outcome, search, status, tags[0]].some((one) => one !== undefined)
   return !isOther && (endpointId ?? keyId) !== undefined

@@ -8,7 +8,7 @@ export const taskColumns =
   ' response responsePayload errorCode errorMessage errorDetails connectorIds' +
   ' givenBack meters rates usage tags progress runLog expiresAt timeoutMs cancelableUntil createdAt startedAt completedAt prunedAt'
 
-/** Condition that a queued task can still be started. */
+/** SQL that tests whether a queued task can still be started. */
 export const inTime = '(expires_at IS NULL OR expires_at > :now OR started_at IS NOT NULL)'
 
 export type ReadTaskRow = Omit<TaskRow, 'providerCost' | 'quoteId' | 'webhookUrl'>

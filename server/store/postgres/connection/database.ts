@@ -16,8 +16,8 @@ const connectionSettings =
 type PoolOptions = {
   name?: string
   /**
-   * Time after which the server cancels a statement, or 0 for never. Otherwise the server would complete the statements
-   * of disconnected clients.
+   * Time after which the server cancels a statement, or 0 for never. Without a limit, the server would finish the
+   * statements of disconnected clients.
    */
   statementMsMax?: number
 }
@@ -40,7 +40,7 @@ export function openPool(
     // A new connection is slow at first, because it must plan each statement again.
     idleTimeoutMillis: 600_000,
     keepAlive: true,
-    // Some networks silently drop idle connections, but only after several minutes.
+    // Some networks silently drop connections that are idle for several minutes.
     keepAliveInitialDelayMillis: 10_000,
     pipeline: true,
   })

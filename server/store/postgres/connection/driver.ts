@@ -2,7 +2,8 @@ import { createRequire } from 'node:module'
 import { codeOf } from '../../../kernel/thrown.ts'
 import { keepNulls, readNulls } from './null-characters.ts'
 
-// Types for the part of `pg` that the store uses. `pg` is loaded with the first pool or client, so never for SQLite.
+// Types for the part of `pg` that the store uses. `pg` is loaded when the first pool or client is created, so SQLite
+// never loads it.
 
 export type PgResult = { rows: unknown[]; rowCount: number | null; command: string }
 export type PgQuery = {

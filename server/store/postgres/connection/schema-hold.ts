@@ -145,7 +145,7 @@ function assertMayChange(state: 'empty' | 'older', change: SchemaHoldOptions['ch
   )
 }
 
-/** Throws if a newer version has written the database. */
+/** Throws if the database was written by a newer version. */
 export async function schemaState(client: Queries): Promise<SchemaState> {
   const { rows: tables } = await client.query(`SELECT to_regclass('drizzle.__drizzle_migrations') AS name`)
   if ((tables[0] as { name: string | null }).name === null) return 'empty'

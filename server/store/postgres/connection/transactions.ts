@@ -239,8 +239,8 @@ export class Transactions {
   }
 
   /**
-   * Closes a connection if the server does not answer, so that pending queries fail. TCP notices an unreachable peer,
-   * for example after a failover, only after 15 minutes.
+   * Closes a connection if the server does not answer, so that pending queries fail. TCP takes 15 minutes to notice an
+   * unreachable peer, for example after a failover.
    */
   #endIfSilent(client: PgClient): NodeJS.Timeout {
     return setTimeout(() => client.connection.stream.destroy(), this.#options.silentMs ?? silentMsMax)

@@ -3,7 +3,7 @@ import type { LostWork } from '../../shared.ts'
 import type { Connection } from '../connection/pooled-connection.ts'
 import type { Transaction } from '../connection/transaction.ts'
 
-// Statements for the leases of nodes. They change only leases, so they lock no account.
+// Statements for node leases. They change only leases, so they do not lock accounts.
 
 // Another command may have locked the row to end or claim the task or turn. PostgreSQL checks the conditions again
 // after it has waited for that lock.

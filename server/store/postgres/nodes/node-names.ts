@@ -4,12 +4,12 @@ import type { NodeState } from '../../store-state.ts'
 import type { Connection } from '../connection/pooled-connection.ts'
 
 // A node describes itself in the name of its schema connection, and updates the name with every lease renewal.
-// PostgreSQL lists these names with their times, and removes them with the connection. A table would need a write per
-// renewal, and rows of dead nodes would have to be deleted.
+// PostgreSQL lists each name with its connection's start time and last activity, and removes it when the connection
+// closes. A table would need a write per renewal and a cleanup of dead nodes' rows.
 
 const prefix = 'errand node'
 const pattern = /^errand node (\S+) (\d+) (\d+) (\d+)@(.*)$/
-/** PostgreSQL truncates longer names, and replaces other characters. */
+/** PostgreSQL truncates longer names, and replaces non-ASCII characters. */
 const nameCharsMax = 63
 
 type Work = Pick<NodeState, 'runningTasks' | 'openTurns'>

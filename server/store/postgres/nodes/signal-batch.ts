@@ -41,7 +41,7 @@ export class SignalBatch {
     }
   }
 
-  /** Takes the oldest messages from the queue as payloads, up to the number that one statement sends. */
+  /** Takes the oldest messages from the queue, and returns as many payloads as one statement sends. */
   take(): string[] {
     const payloads: string[] = []
     let payload = ''

@@ -35,7 +35,7 @@ export type PgSignalsOptions = {
   onWarning?: ((message: string) => void) | undefined
   probeMs?: number
   probeMsMax?: number
-  /** Poll interval of subscribers while messages do not arrive. */
+  /** How often subscribers poll while messages cannot be received. */
   pollMs?: number
 }
 

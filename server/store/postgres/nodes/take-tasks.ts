@@ -48,8 +48,7 @@ export const take = {
 }
 
 /**
- * Maximum number of rounds per call, because another transaction may keep a lock for a long time. The next poll tries
- * again.
+ * Maximum rounds per call. Another transaction may keep a lock for a long time, and the next poll tries again anyway.
  */
 const roundsMax = 10
 

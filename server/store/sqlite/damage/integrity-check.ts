@@ -27,7 +27,7 @@ export function noteDamage(dataDir: string, damage: string): StoreOpenError {
   try {
     writeFileSync(noteFile(dataDir), `${damage}\n`, { mode: 0o600 })
   } catch {
-    // Without this file, the next start serves requests until the thread detects the damage again.
+    // Without this file, the next start serves requests from a large database until the thread finds the damage again.
   }
   return damaged(dataDir, damage)
 }

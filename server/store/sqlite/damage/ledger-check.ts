@@ -18,7 +18,7 @@ export class LedgerCheck {
 
   readonly #onDamage: (damage: string) => Error
 
-  /** `run` rejects with the error that `onDamage` returns. */
+  /** If the file is damaged, `run` rejects with the error that `onDamage` returns. */
   constructor(databaseFile: string, onDamage: (damage: string) => Error) {
     this.#file = databaseFile
     this.#onDamage = onDamage
