@@ -13,7 +13,7 @@ export type StoreState = {
   posted: PostedTotals
 }
 
-/** A running server. Null values are unknown. */
+/** A running server. Null means unknown. */
 export type NodeState = {
   host: string
   pid: number | null

@@ -271,7 +271,7 @@ export type Store = {
   readHistory(input: ReadHistory): Promise<History>
   /** Checks the idempotency key, session, quote, rate, caps and balance, and opens a turn atomically. */
   openTurn(input: OpenTurn): Promise<OpenTurnResult>
-  /** Increases the hold of an open turn as far as the balance and the caps allow. */
+  /** Increases an open turn's hold as far as the balance and caps allow. */
   growHold(input: GrowHold): Promise<GrowHoldResult>
   /**
    * Releases the hold, charges the cost and stores the exchange in one transaction. Returns undefined if the turn was
@@ -346,7 +346,7 @@ export type Store = {
   revokeInvitation(invitationId: string): Promise<boolean>
   /**
    * Accepts a single-use link. An invitation creates an account with the invitation's credit, and a sign-up link
-   * creates one with the plan and credit of newcomers. A password link sets the password and ends the user's logins.
+   * creates one with the newcomer plan and credit. A password link sets the password and ends the user's logins.
    */
   acceptInvitation(input: AcceptInvitation): Promise<AcceptInvitationResult>
 

@@ -5,7 +5,7 @@ import { eventIdOf } from '../events/event-commands.ts'
 import { pruneSession } from '../sessions/session-commands.ts'
 import { withoutContents } from '../tasks/prune-tasks.ts'
 
-// Erases rows in tables for which one statement is not enough. The caller must have locked the account.
+// Erases rows from tables that need more than one statement. The caller must have locked the account.
 
 export type EraseRows = (tx: Tx, of: { userId: string; rowsMax: number }) => Op<number>
 

@@ -57,7 +57,7 @@ const forgetStreams = statement(
 
 const ledger = 'The ledger must add up. Rows contain amounts, times, ids and the description.'
 
-/** Listed in the order in which an erasure empties the tables. */
+/** Listed in the order of erasure. */
 export const personalData: Record<string, PersonalTable> = {
   users: {
     kept: 'The ledger refers to the id. Email address, password and external id are deleted.',

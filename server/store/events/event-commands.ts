@@ -13,7 +13,7 @@ import { columns, moveSetting, statement, type Value } from '../commands/stateme
 // Events and their deliveries are written in the same transaction as the change that they report, so no event is lost
 // and none reports a change that was rolled back. The transaction does not wait for the results of these inserts.
 
-/** Retention of events and deliveries, from the time of the reported change. */
+/** How long events and deliveries are kept after the reported change. */
 export const eventsKeptMs = 7 * 24 * 3_600_000
 
 // Must run after the deliveries are inserted, because it stores their number. The ledger check uses that number to find
@@ -26,7 +26,7 @@ const insert = statement(
 // Callbacks are signed by the user's own callback webhook or, if there is none, by the platform's.
 const isSigner = `(user_id <> '${platformOwner}' OR NOT EXISTS (SELECT 1 FROM webhooks AS own
     WHERE own.user_id = :userId AND own.url IS NULL AND own.disabled_at IS NULL))`
-/** Platform keys cannot manage admins, so the platform does not receive events of admins. */
+/** Platform keys cannot manage admins, so the platform does not receive events about admins. */
 const isOfPlatform = `user_id = '${platformOwner}' AND EXISTS (SELECT 1 FROM users WHERE users.id = :userId AND is_admin = 0)`
 // Events that occur while a webhook is disabled are never delivered to it.
 const fanOut = statement(
@@ -171,7 +171,7 @@ export function* noteExpired(tx: Tx, limits: StoreLimits, rowsMax: number): Op<n
   return rows.length
 }
 
-/** Deletes expired events with their deliveries, and stores the time since which all events still exist. */
+/** Deletes expired events with their deliveries, and records how far back the stored events are complete. */
 export function* purgeEvents(tx: Tx, rowsMax: number): Op<number> {
   const until = (yield* tx.now()) - eventsKeptMs
   const rows = yield* tx.all(passed, { until, rowsMax })

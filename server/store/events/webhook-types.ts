@@ -110,7 +110,7 @@ export type WebhookStore = {
   targets(input: ListTargets): Promise<TargetsOfWebhook[]>
   /** Leases up to `count` due deliveries per target. Other nodes cannot lease them until the lease expires. */
   lease(input: { wanted: readonly { target: string; count: number }[]; leaseMs: number }): Promise<LeasedDelivery[]>
-  /** Outcomes of stale attempts have no effect. */
+  /** Ignores the outcomes of stale attempts. */
   end(attempts: readonly EndedAttempt[]): Promise<void>
 
   /** Returns the webhooks of all owners ordered by id, starting after `afterId`. */

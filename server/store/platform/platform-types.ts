@@ -29,7 +29,7 @@ export type PlatformKeyRecord = {
   scopes: PlatformScope[]
   /** IP addresses and networks that may use the key. Null means all. */
   addresses: string[] | null
-  /** Maximum that the key can credit per UTC day, and also the maximum that it can take back. Null means no maximum. */
+  /** Maximum credits per UTC day and, counted separately, maximum debits. Null means no maximum. */
   creditPerDay: Units | null
   creditedToday: Units
   takenToday: Units

@@ -45,8 +45,8 @@ export class PostgresPayloadStore extends NewPayloads implements PayloadStore {
   /** Query timeout. Without it, a run would wait 15 minutes for a payload if the server became unreachable. */
   readonly #inTime: { query_timeout: number }
   /**
-   * Last part that earlier runs of the orphan collection checked. All payloads up to this one belong to a task or turn
-   * and are not checked again.
+   * Last part that earlier orphan collections checked. All payloads up to this one belong to a task or turn and are not
+   * checked again.
    */
   #seen: PartPlace = { createdAt: 0, id: '' }
   #closing: Promise<void> | undefined

@@ -20,7 +20,7 @@ export async function verifyLedger(client: Pick<PgClient, 'query'>): Promise<Led
   }
 }
 
-/** Runs all checks of the ledger. Must be called within a transaction. */
+/** Runs all ledger checks. Must be called within a transaction. */
 export async function checkLedger(client: Pick<PgClient, 'query'>): Promise<LedgerReport> {
   // Allow sequential scans, because ledger checks read whole tables.
   await client.query('SET LOCAL enable_seqscan = on')

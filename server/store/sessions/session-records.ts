@@ -30,7 +30,9 @@ const messageFieldsBytes = 400
 
 export type SessionTotal = { agentId: string; open: number; completed: number }
 
-/** Decides whether a user may create another session. `empty` excludes sessions that were just deleted to make room. */
+/**
+ * Returns a refusal if the user may not create another session. `empty` excludes sessions just deleted to make room.
+ */
 export function judgeSession(has: {
   totals: readonly SessionTotal[]
   empty: number

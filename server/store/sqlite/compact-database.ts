@@ -3,7 +3,7 @@ import { StoreOpenError } from '../store-open-error.ts'
 import { databaseFile, hasDatabase, lockDataDir, openConnection } from './database.ts'
 
 /**
- * Returns the space of deleted data to the file system. Throws if a server is running, because its writes would have
+ * Returns space freed by deleted data to the file system. Throws if a server is running, because its writes would have
  * to wait.
  */
 export function compactDatabase(dataDir: string): { bytesBefore: number; bytesAfter: number } {

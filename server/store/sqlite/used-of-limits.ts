@@ -162,8 +162,8 @@ function windowsOf(countedIn: string): WindowOf[] {
 }
 
 /**
- * Asserts the table's CHECK early. SQLite evaluates it only when the row is written, which is too late to undo a single
- * command.
+ * Asserts the table's CHECK condition early. SQLite evaluates it only when the row is written, which is too late to
+ * undo a single command.
  */
 function assertWithin(charged: number, held: number, limit: number): void {
   assert(charged >= 0 && held >= 0 && charged + held <= limit, 'the usage of a window is within its limit')

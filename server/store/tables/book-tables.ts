@@ -13,7 +13,7 @@ export function bookTables({ index, number, primaryKey, table, text }: TableWord
       agentId: text('agent_id').notNull(),
       /** Endpoint of a task. For chats, the agent's id. */
       endpointId: text('endpoint_id').notNull(),
-      /** Empty if the model is missing or unknown. The same applies to `plan` and `keyId`. */
+      /** Empty if there is no model or it is unknown. The same applies to `plan` and `keyId`. */
       model: text().notNull(),
       plan: text().notNull(),
       keyId: text('key_id').notNull(),

@@ -34,7 +34,7 @@ import { settled, type Priced } from './task-usage.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
 import { findLeftTask, insertCall, takeLeftTask } from '../requests/wire-request-commands.ts'
 
-// Each command first locks the account of the task's user, even for a refund.
+// Each command, even a refund, first locks the account of the task's user.
 
 type Draft = Omit<AdmitTask, 'request'>
 type Failure = FailTask & { ifAbandoned?: boolean }
@@ -331,7 +331,10 @@ function* endOpen(tx: Tx, { from, taskId }: Open, ending: Omit<Ending, 'now'>): 
   yield* refund(tx, { taskId, row, from }, { ...ending, now })
 }
 
-/** Refunds a failed task and handles the other consequences of its failure. The task's row must already be updated. */
+/**
+ * Refunds a failed task, and updates debt, books, counters, events and abuse limits. The task's row must already be
+ * updated.
+ */
 function* refund(
   tx: Tx,
   { from, row, taskId }: Open & { row: Ended },

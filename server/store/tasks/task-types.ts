@@ -33,8 +33,8 @@ export type TaskFailure = { code: string; message: string; details: string }
 export type PayloadRecord = { id: string; digest: PayloadDigest | null }
 
 /**
- * A payload and the user of its task or turn. `sessionId` is set for a turn. `mediaType` is set for files of messages
- * and null for JSON.
+ * A payload and the user who owns its task or turn. `sessionId` is set for a turn. `mediaType` is set for files of
+ * messages and null for JSON.
  */
 export type OwnedPayload = PayloadRecord & {
   userId: string | null
@@ -99,10 +99,10 @@ export type TaskListItem = Pick<
   errorMessage: string | null
 }
 
-/** Names and values that users attach to tasks and sessions in order to filter lists. */
+/** Name-value pairs that users attach to tasks and sessions in order to filter lists. */
 export type Tags = Record<string, string>
 
-/** Identifies one attempt of a task. Only writes of the latest attempt have an effect. */
+/** Identifies one attempt of a task. Only the latest attempt's writes take effect. */
 export type AttemptRef = { taskId: string; attempt: number }
 
 /** `bodyHash` shows whether a repeated request has the same body. */

@@ -25,7 +25,7 @@ export const migrationsFolder = fileURLToPath(new URL('../migrations', import.me
 /** Arbitrary numbers that no other program uses for advisory locks in this database. */
 const migrationLock = 7015
 const useLock = 7017
-/** Maximum time to wait for other processes to exit. The database server notices an exit only after a moment. */
+/** Maximum time to wait for other processes to exit. The database server takes a moment to notice an exit. */
 const othersMsMax = 5000
 const othersPauseMs = 100
 const reconnectMsMax = 5000

@@ -35,7 +35,7 @@ export type LogDamage = {
   /** Offset at which the log would have to be truncated. */
   cutAt: number
   commits: number
-  /** How much of the readable part after the damage a checkpoint has already copied into the database. */
+  /** How much of the log after the damage a checkpoint has already copied into the database. */
   moved: 'nothing' | 'something' | 'all'
 }
 
