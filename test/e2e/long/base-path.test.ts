@@ -28,6 +28,7 @@ testConsole(
     await page.getByRole('heading', { name: 'API keys' }).waitFor()
     await page.getByRole('navigation').getByRole('link', { name: 'Usage' }).click()
     await page.waitForURL(`${baseUrl}/usage`)
+    await page.getByRole('button', { name: 'Code examples' }).click()
     await page.getByText(`${baseUrl}/api/usage`).first().waitFor()
 
     await page.goto(`${baseUrl}/docs`)

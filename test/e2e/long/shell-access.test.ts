@@ -21,7 +21,7 @@ testConsole('the keyboard alone can skip the navigation and change the color sch
   await page.keyboard.press('Tab')
   expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to content')
   await page.keyboard.press('Enter')
-  expect(new URL(page.url()).hash).toBe('#main')
+  await page.waitForURL('**#main')
   await page.getByRole('button', { name: 'Account' }).focus()
   await page.keyboard.press('Enter')
   await page.getByRole('menuitemradio', { name: 'System', checked: true }).waitFor()
