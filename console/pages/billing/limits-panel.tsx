@@ -53,7 +53,7 @@ function ResetTime({ at }: { at: string | null }) {
   if (at === null) return null
   return (
     <>
-      , resets <TimeText at={at} isExact />
+      , resets <TimeText at={at} />
     </>
   )
 }
