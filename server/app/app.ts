@@ -1,6 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { dirname } from 'node:path'
-import { duplexPair, type Duplex } from 'node:stream'
 import type { ToolTokens } from '../agents/model/tool-tokens.ts'
 import type { ErrandConfig } from '../agents/config/define-config.ts'
 import { createSystem } from '../admin/system-state.ts'
@@ -96,8 +95,6 @@ export type App = {
   /** Listening URL, such as `http://127.0.0.1:3000`, or the base URL if the service does not listen. */
   url: string
   baseUrl: string
-  /** Opens a connection to the server without the network. */
-  connect: () => Duplex
   handler: (request: IncomingMessage, response: ServerResponse) => void
   reload(): Promise<Reloaded>
   /** Accepts no new work, lets runs finish within the drain time, then closes everything. */
@@ -205,11 +202,6 @@ export async function startApp(options: AppOptions): Promise<App> {
       services,
       url: listensOn,
       baseUrl: baseUrl(),
-      connect: () => {
-        const [ours, theirs] = duplexPair()
-        server.emit('connection', ours)
-        return theirs
-      },
       handler: (request, response) => passOn(server, request, response),
       reload: createReload({ ...options, agents, catalogue, folder, store, toolTokens }),
       hasten: () => {

@@ -85,7 +85,7 @@ export async function openEmbedded({
     const apiKey = await openEmbeddingKey({ log, store: app.store }, resolveSecrets(dataDir).current)
     return {
       basePath: basePathOf(baseUrl),
-      client: createClient({ baseUrl, apiKey, fetch: inProcessFetch(app.connect) }),
+      client: createClient({ baseUrl, apiKey, fetch: inProcessFetch(app.handler) }),
       handler: (request, response) => app.handler(request as IncomingMessage, response as ServerResponse),
       reload: () => app.reload(),
       close: () => app.stop(),
