@@ -26,7 +26,7 @@ export function testShort(...names: (keyof typeof faults)[]): void {
   for (const name of made) {
     test(`${name}: ${faults[name].what}`, (context) => {
       const report = reports.get(name)!
-      expect(report.failures, report.notes.join('\n')).toEqual([])
+      expect(report.failures.join('\n'), report.notes.join('\n')).toBe('')
       if (report.missing) demandPart(context, report.missing.part, report.missing.reason)
       expect(report.held, 'tries that held').toBe(report.tries)
       expect(report.tries).toBeGreaterThan(0)
