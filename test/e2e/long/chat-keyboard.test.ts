@@ -43,7 +43,7 @@ testConsole(
     await keyboard.type('0.5')
     await keyboard.press('Escape')
     await page.getByRole('button', { name: 'Options (1)' }).waitFor()
-    expect(await page.evaluate(() => document.activeElement?.getAttribute('aria-label'))).toBe('Options (1)')
+    await page.waitForFunction(() => document.activeElement?.getAttribute('aria-label') === 'Options (1)')
     await tabTo('Message Writer', 'Shift+Tab')
     await keyboard.press('Enter')
     await announced(page, 'The reply is complete')
