@@ -4,7 +4,7 @@ import { CreateKeyInput, KeyInput, ListKeysInput } from '../auth/keys/key-schema
 import { Email } from '../auth/logins/login-schema.ts'
 import { ExternalId } from '../auth/platform/external-id.ts'
 import { OwnLimits, OwnLimitsInput } from '../billing/limit-schema.ts'
-import { ListSessionsInput } from '../sessions/session-schema.ts'
+import { ListSessionsInput } from '../chat/sessions/session-schema.ts'
 import { ownedTypes } from '../store/accounts/account-types.ts'
 import { droppedLines, ListTasksInput, LogLine, Task } from '../tasks/task-schema.ts'
 import { isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'

@@ -8,7 +8,7 @@ import {
   writtenOffRefusal,
 } from '../billing/refusals.ts'
 import { ErrandError } from '../kernel/errors.ts'
-import { sessionRefusal } from '../sessions/session-operations.ts'
+import { sessionRefusal } from './sessions/session-operations.ts'
 import type { OpenTurnResult } from '../store/sessions/session-types.ts'
 import { quoteUsed } from '../billing/quotes.ts'
 import { eventsGone } from './events/turn-feed.ts'

@@ -18,7 +18,6 @@ const slices = [
   'payments',
   'procedures',
   'quotes',
-  'sessions',
   'tasks',
   'webhooks',
 ]
@@ -49,7 +48,7 @@ const floors = [
   ['agents', 'webhooks'],
   ['mails'],
   ['auth'],
-  ['payments', 'sessions', 'tasks'],
+  ['payments', 'tasks'],
   ['chat'],
   ['account', 'quotes'],
   ['admin'],

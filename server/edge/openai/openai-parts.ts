@@ -1,7 +1,7 @@
 import type { Catalogue } from '../../agents/config/catalogue.ts'
 import type { ChatTurns } from '../../chat/chat-turns.ts'
 import type { Clock } from '../../kernel/clock.ts'
-import type { SessionParts } from '../../sessions/session-operations.ts'
+import type { SessionParts } from '../../chat/sessions/session-operations.ts'
 import type { Store } from '../../store/store.ts'
 
 export type OpenaiParts = {

@@ -1,21 +1,26 @@
 import type { z } from 'zod'
-import { isVisibleTo, type Catalogue } from '../agents/config/catalogue.ts'
-import { requireAgent, type Caller } from '../procedures/caller.ts'
-import { chatTaker, type ConnectorAccess } from '../connectors/connector-access.ts'
-import { unreachable } from '../kernel/assert.ts'
-import { hashJson } from '../kernel/canonical-json.ts'
-import { isoTime, type Clock } from '../kernel/clock.ts'
-import { badField, ErrandError } from '../kernel/errors.ts'
-import { newId } from '../kernel/ids.ts'
-import { tagsTooLarge } from '../kernel/wire-types.ts'
-import { nextOf, readRange } from '../store/list-place.ts'
-import { formatUsd, parseUsd, type Units } from '../kernel/money.ts'
-import { emptySessionsMax, keyedSessionsMax, metadataBytesMax, sessionsMax } from '../store/limits/account-bounds.ts'
-import type { PayloadStore } from '../payloads/payload-store.ts'
-import type { SignedLinks } from '../payloads/signed-links.ts'
-import type { Store } from '../store/store.ts'
-import type { Idempotency } from '../store/tasks/task-types.ts'
-import type { CreateSessionResult, MessagePart, MessageRecord, SessionRecord } from '../store/sessions/session-types.ts'
+import { isVisibleTo, type Catalogue } from '../../agents/config/catalogue.ts'
+import { requireAgent, type Caller } from '../../procedures/caller.ts'
+import { chatTaker, type ConnectorAccess } from '../../connectors/connector-access.ts'
+import { unreachable } from '../../kernel/assert.ts'
+import { hashJson } from '../../kernel/canonical-json.ts'
+import { isoTime, type Clock } from '../../kernel/clock.ts'
+import { badField, ErrandError } from '../../kernel/errors.ts'
+import { newId } from '../../kernel/ids.ts'
+import { tagsTooLarge } from '../../kernel/wire-types.ts'
+import { nextOf, readRange } from '../../store/list-place.ts'
+import { formatUsd, parseUsd, type Units } from '../../kernel/money.ts'
+import { emptySessionsMax, keyedSessionsMax, metadataBytesMax, sessionsMax } from '../../store/limits/account-bounds.ts'
+import type { PayloadStore } from '../../payloads/payload-store.ts'
+import type { SignedLinks } from '../../payloads/signed-links.ts'
+import type { Store } from '../../store/store.ts'
+import type { Idempotency } from '../../store/tasks/task-types.ts'
+import type {
+  CreateSessionResult,
+  MessagePart,
+  MessageRecord,
+  SessionRecord,
+} from '../../store/sessions/session-types.ts'
 import { connectorIdsKey, connectorIdsOf } from './session-connectors.ts'
 import type {
   CreateSessionInput,

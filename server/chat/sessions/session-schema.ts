@@ -1,4 +1,4 @@
-import { sessionOrders, sessionStatuses, messageRoles } from '../store/sessions/session-types.ts'
+import { sessionOrders, sessionStatuses, messageRoles } from '../../store/sessions/session-types.ts'
 import { z } from 'zod'
 import {
   cursorInput,
@@ -15,7 +15,7 @@ import {
   tagsOutput,
   timeFilter,
   usd,
-} from '../kernel/wire-types.ts'
+} from '../../kernel/wire-types.ts'
 import { ConnectorIds } from './session-connectors.ts'
 
 const SessionStatus = z.enum(sessionStatuses)

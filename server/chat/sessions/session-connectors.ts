@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { badField } from '../kernel/errors.ts'
-import { resourceId } from '../kernel/wire-types.ts'
+import { badField } from '../../kernel/errors.ts'
+import { resourceId } from '../../kernel/wire-types.ts'
 
 /** Metadata key of the connector ids that a session's chats can use. */
 export const connectorIdsKey = 'connectorIds'

@@ -7,10 +7,10 @@ import {
   updateSession,
   type SessionParts,
 } from './session-operations.ts'
-import { Confirmation } from '../kernel/wire-types.ts'
-import { pageBytesOf } from '../procedures/context.ts'
-import { readPage } from '../procedures/page-turn.ts'
-import { procedure, router, withScope, withWrite } from '../procedures/procedure.ts'
+import { Confirmation } from '../../kernel/wire-types.ts'
+import { pageBytesOf } from '../../procedures/context.ts'
+import { readPage } from '../../procedures/page-turn.ts'
+import { procedure, router, withScope, withWrite } from '../../procedures/procedure.ts'
 import {
   CreateSessionInput,
   CreateSessionOutput,
