@@ -106,7 +106,9 @@ export function createReload(parts: ReloadParts): () => Promise<Reloaded> {
 async function reload(parts: ReloadParts): Promise<Reloaded> {
   const { agents, catalogue, config: atStart, configFile, log, store } = parts
   if (configFile === null) {
-    throw new Error('A configuration that was passed as an object cannot be reloaded. Pass the path of its file.')
+    throw new Error(
+      'A configuration passed as an object cannot be reloaded. Pass the path of a configuration file instead.',
+    )
   }
   const loaded = await loadConfigFile(configFile)
   const config = { ...loaded, login: resolveLogin(loaded.login) }

@@ -167,7 +167,7 @@ test('a prompt longer than contextTokens fails before the provider is called', a
   expect(fits.status).toBe('completed')
   const task = await service.runTask(key, 'model.draft', { subject: '7'.repeat(bytes - around + 1) })
   const message =
-    'The prompt for these params is longer than 128000 tokens, the maximum of this agent. Shorten the params.'
+    'The prompt for these params is longer than 128000 tokens, the maximum for this agent. Shorten the params.'
   expect(task).toMatchObject({ status: 'failed', error: { message } })
   expect(provider.requests).toHaveLength(1)
   expect((await service.get('/api/account', key)).body.balanceUsd).toBe('9.9900')

@@ -45,7 +45,7 @@ test.each([
   [
     'both units',
     { ...plain, reasoningPer1kUsd: '0.02' },
-    `${at}.reasoningPer1kUsd: must be replaced by reasoningPerMillionUsd, because other rates are per million tokens`,
+    `${at}.reasoningPer1kUsd: must be replaced by reasoningPerMillionUsd, because the other rates are per million tokens`,
   ],
   [
     'a long prompt below the normal rate',

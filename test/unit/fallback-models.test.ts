@@ -68,7 +68,7 @@ test('a stopped reply is not sent to another model', async () => {
 test('a reply that was stopped before its model answered is not sent to another one', async () => {
   const late = () => new Promise<unknown>(() => {})
   const { seen, stream } = models({ isStopped: () => true }, late, () => Promise.resolve(begins))
-  await expect(stream()).rejects.toThrow('did not start its answer')
+  await expect(stream()).rejects.toThrow('did not start to respond')
   expect(seen).toEqual([])
 })
 

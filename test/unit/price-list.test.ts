@@ -155,7 +155,7 @@ test('reads what it writes', () => {
 
 test.each([
   ['openai/text-embedding-3-small', 'must have a cost'],
-  ['anthropic/tiered', 'must have at most one tier, for long prompts'],
+  ['anthropic/tiered', 'must have at most one tier, the one for long prompts'],
   ['anthropic/free', 'must not be listed as free'],
   ['anthropic/audio', 'must not have a tier that does not depend on the prompt length'],
   ['anthropic/half', 'must have a price for output tokens'],
@@ -169,7 +169,7 @@ test.each([
 })
 
 test.each([
-  ['no JSON', '{', /^must be JSON: /],
+  ['no JSON', '{', /^must be valid JSON: /],
   ['a list', '[]', /^must be a JSON object$/],
   ['another object', '{"a":1}', /^must have prices in the format of models.dev, LiteLLM or Errand$/],
   [

@@ -108,7 +108,7 @@ test.each([
 })
 
 test('a broken list stops the start', () => {
-  expect(() => chatOf({ pricing: haiku }, '{')).toThrow('prices.json must be JSON')
+  expect(() => chatOf({ pricing: haiku }, '{')).toThrow('prices.json must be valid JSON')
   expect(() => chatOf({ pricing: haiku }, null)).toThrow('ENOENT')
 })
 

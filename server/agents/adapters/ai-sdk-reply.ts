@@ -51,7 +51,7 @@ export function aiSdkReply(agent: AiSdkAgent | StreamFunction): (run: ChatRun) =
     let stepCount = 0
     await run.follow(result.fullStream, (part) => {
       if (part.type === 'start-step' && ++stepCount > callCount) {
-        throw new Error('The agent called a model that is not metered. Call each model through `metered(model)`.')
+        throw new Error('The agent called a model that is not metered. Wrap each model in `metered(model)`.')
       }
       show(part, run)
     })

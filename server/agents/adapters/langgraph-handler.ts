@@ -56,7 +56,9 @@ export function meteringHandler({ modelCall, signal }: Pick<ChatRun, 'modelCall'
       if (open.bytes <= open.call.outputTokensMax * bytesPerToken) return
       this.wasCut = true
       await open.call.end({ finishReason: 'length' })
-      throw new Error('The model exceeded its output limit. Set the limit that this handler received on the model.')
+      throw new Error(
+        "The model exceeded its output limit. Set the model's limit to the one that this handler received.",
+      )
     },
     handleLLMEnd: async ({ generations, llmOutput }: Foreign, runId: string) => {
       const message = generations.flat().at(-1)?.message

@@ -33,7 +33,7 @@ export function mastraReply(agent: MastraAgent): (run: ChatRun) => AsyncIterable
     await run.follow(fullStream, ({ payload, type }) => {
       if (type === 'step-start' && ++stepCount > callCount) {
         throw new Error(
-          'The agent called a model that is not metered, because a processor replaced it. Remove that processor.',
+          'The agent called an unmetered model, because a processor replaced the metered one. Remove that processor.',
         )
       }
       show(type, payload, run)

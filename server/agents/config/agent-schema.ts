@@ -25,7 +25,7 @@ const price = textThat(
 )
 const isFunction = (value: unknown) => typeof value === 'function'
 const isObject = (value: unknown) => typeof value === 'object' && value !== null
-const paramsSchema = valueThat<JsonSchema>(isObject, 'a Zod or JSON Schema')
+const paramsSchema = valueThat<JsonSchema>(isObject, 'a Zod schema or a JSON Schema')
 const tokens = z.number().int().min(1).max(10_000_000)
 
 /**
@@ -54,7 +54,7 @@ const eventPricing = z
   })
   .refine(({ events, maxUsd }) => Object.values(events).every((one) => parseUsd(one)! <= parseUsd(maxUsd)!), {
     path: ['maxUsd'],
-    error: 'must be at least the highest price of an event',
+    error: 'must be at least the highest event price',
     when: ({ issues }) => issues.length === 0,
   })
 

@@ -234,7 +234,7 @@ function toEndpoint(
     }
   } catch (error) {
     throw new ConfigError(
-      `agents: a schema of "${endpointId}" is unusable: ${messageOf(error)}. Use a Zod or JSON Schema`,
+      `agents: a schema of "${endpointId}" is unusable: ${messageOf(error)}. Use a Zod schema or a JSON Schema`,
     )
   }
 }

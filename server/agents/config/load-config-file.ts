@@ -13,7 +13,7 @@ export async function loadConfigFile(file: string, modules?: ProjectModules): Pr
   const path = resolve(file)
   if (!modules && !existsSync(path)) {
     throw new ConfigError(
-      `${path} does not exist. Create a project with \`errand init FOLDER\`, or set another file with --config.`,
+      `${path} does not exist. Create a project with \`errand init FOLDER\`, or specify another file with --config.`,
     )
   }
   let module: { default?: unknown }

@@ -13,7 +13,8 @@ export function toJsonSchema(schema: ParamsSchema, io: 'input' | 'output' = 'inp
 /** Returns the JSON Schema of the responses. Throws if they would not be objects. */
 export function toOutputSchema(schema: ParamsSchema): JsonSchema {
   const json = toJsonSchema(schema, 'output')
-  if (json['type'] !== undefined && json['type'] !== 'object') throw new Error('output does not describe an object')
+  if (json['type'] !== undefined && json['type'] !== 'object')
+    throw new Error('the output schema does not describe an object')
   return json
 }
 

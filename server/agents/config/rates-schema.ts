@@ -58,7 +58,7 @@ export const pricing = z.strictObject(fields).superRefine((rates, context) => {
   }
   for (const [old, name] of Object.entries(namesPerMillion) as [keyof typeof namesPerMillion, string][]) {
     if (rates[old] !== undefined && isPerMillion(rates))
-      fail([old], `must be replaced by ${name}, because other rates are per million tokens`)
+      fail([old], `must be replaced by ${name}, because the other rates are per million tokens`)
   }
   for (const name of ['input', 'output'] as const) {
     if (rates[`${name}PerMillionUsd`] === undefined && rates[`${name}Per1kUsd`] === undefined)

@@ -21,7 +21,7 @@ export async function* runHttpChat({ limits, run, service }: HttpChat): AsyncGen
     await expectOk(answer, [linesType], limits)
     if (!isFramed(answer)) {
       throw new AgentServiceError(
-        "The agent's service sent a reply without Transfer-Encoding and Content-Length. Send it with Transfer-Encoding: chunked.",
+        "The agent's service sent a reply without Transfer-Encoding or Content-Length. Send it with Transfer-Encoding: chunked.",
       )
     }
     const chunks = readBody(answer, { peer: agentService, bytesMax: Infinity })

@@ -16,7 +16,7 @@ export async function* readLines(chunks: AsyncIterable<Buffer>, lineBytesMax: nu
       if (text !== '') yield text
       else if ((blankBytes += line.length + 1) > lineBytesMax) {
         throw new AgentServiceError(
-          `The agent's service sent more than ${megabytes(lineBytesMax)} of blank lines. Send fewer of them.`,
+          `The agent's service sent more than ${megabytes(lineBytesMax)} of blank lines. Send fewer blank lines.`,
         )
       }
     }
@@ -50,7 +50,7 @@ export function eventIn(line: string): { type?: unknown } {
   if (type === 'error') {
     const hasReason = typeof message === 'string' && message !== ''
     throw new AgentServiceError(
-      hasReason ? message : "The agent's service reported an error without a message. Check the log of that service.",
+      hasReason ? message : "The agent's service reported an error without a message. Check that service's log.",
     )
   }
   return event

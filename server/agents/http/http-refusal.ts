@@ -21,7 +21,7 @@ export async function expectOk<Type extends string>(
   const { statusCode: status = 0 } = answer
   if (status >= 300 && status < 400 && status !== 304) {
     throw new AgentServiceError(
-      `The agent's service responded with the redirect ${status}. Set the agent's url to the final URL.`,
+      `The agent's service responded with a redirect (${status}). Set the agent's url to the final URL.`,
     )
   }
   if (status !== 200) {

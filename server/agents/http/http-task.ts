@@ -67,7 +67,7 @@ async function followLines(answer: IncomingMessage, run: EndpointRun, limits: Ht
     }
   }
   throw new AgentServiceError(
-    "The agent's service ended its response without a result. Send a line of type result or error last.",
+    "The agent's service ended its response without a result. End it with a line of type result or error.",
   )
 }
 

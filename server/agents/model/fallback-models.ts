@@ -100,7 +100,7 @@ export class FallbackModels {
     const done = new AbortController()
     const late = delay(beginMsMax, undefined, { ref: false, signal: done.signal }).then(
       () => {
-        throw new LateAnswerError(`The model did not start its answer within ${beginMsMax / 1000} seconds. Try again.`)
+        throw new LateAnswerError(`The model did not start to respond within ${beginMsMax / 1000} seconds. Try again.`)
       },
       () => new Promise<never>(() => {}),
     )

@@ -178,7 +178,7 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: Endpoint
     // A fixed price cannot cover a prompt of arbitrary length.
     if (roughTokens(prompt) > contextTokens) {
       throw new Error(
-        `The prompt for these params is longer than ${contextTokens} tokens, the maximum of this agent. Shorten the params.`,
+        `The prompt for these params is longer than ${contextTokens} tokens, the maximum for this agent. Shorten the params.`,
       )
     }
     const stepsMax = agent.maxSteps ?? maxStepsDefault

@@ -103,7 +103,7 @@ function describeConnection(error: Shape): string {
   if (typeof error.statusCode === 'number') {
     return code === ''
       ? "The model provider's response is malformed. Try again."
-      : 'The connection to the model provider was lost during the answer. Try again.'
+      : 'The connection to the model provider was lost during the response. Try again.'
   }
   return code === ''
     ? 'Could not reach the model provider. Try again.'

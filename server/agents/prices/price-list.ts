@@ -53,7 +53,7 @@ function parse(text: string): Entry {
   try {
     root = JSON.parse(text)
   } catch (error) {
-    throw new PriceListError(`must be JSON: ${messageOf(error)}`)
+    throw new PriceListError(`must be valid JSON: ${messageOf(error)}`)
   }
   if (!isEntry(root)) throw new PriceListError('must be a JSON object')
   const twice = repeatedKey(text)
@@ -97,7 +97,7 @@ function ownPrice(price: unknown): ListedPrice {
     return tokens((name) => text(of[name], name), ownNames)
   }
   if (longContext === undefined) return own(price, [])
-  if (!isEntry(longContext)) throw new PriceListError('must have an object as longContext')
+  if (!isEntry(longContext)) throw new PriceListError('must have an object in longContext')
   return {
     ...own(price, ['longContext']),
     longContext: { aboveTokens: wholeTokens(longContext['aboveTokens']), ...own(longContext, ['aboveTokens']) },
@@ -115,7 +115,7 @@ function modelsDevPrice(entry: unknown): ListedPrice {
   if (tiers.length === 0 && !isEntry(older)) return base
   const [tier = { ...(older as Entry), tier: { type: 'context', size: 200_000 } }, ...others] = tiers
   const { tier: of } = isEntry(tier) ? tier : {}
-  if (others.length > 0) throw new PriceListError('must have at most one tier, for long prompts')
+  if (others.length > 0) throw new PriceListError('must have at most one tier, the one for long prompts')
   if (!isEntry(of) || (of['type'] ?? 'context') !== 'context')
     throw new PriceListError('must not have a tier that does not depend on the prompt length')
   const long = longPrice(base, (name) => decimal((tier as Entry)[name], name), modelsDevNames)
@@ -130,11 +130,11 @@ function litellmPrice(entry: Entry): ListedPrice {
     return typeof value === 'number' ? decimal(value * 1_000_000, name) : decimal(value, name)
   }
   const base = providerPrice(tokens(rate, litellmNames))
-  if ('tiered_pricing' in entry) throw new PriceListError('must have at most one tier, for long prompts')
+  if ('tiered_pricing' in entry) throw new PriceListError('must have at most one tier, the one for long prompts')
   const found = Object.keys(entry).flatMap((name) => /_cost_per_token_above_(\d+)k_tokens$/.exec(name)?.[1] ?? [])
   const limits = [...new Set(found)]
   if (limits.length === 0) return base
-  if (limits.length > 1) throw new PriceListError('must have at most one tier, for long prompts')
+  if (limits.length > 1) throw new PriceListError('must have at most one tier, the one for long prompts')
   const long = longPrice(base, (name) => rate(`${name}_above_${limits[0]}k_tokens`), litellmNames)
   return { ...base, longContext: { aboveTokens: Number(limits[0]) * 1000, ...long } }
 }

@@ -13,7 +13,7 @@ export function boundConnectors(connectors: RunConnectors, tokensMax: number): R
   if (left < 0) {
     void connectors.close()
     throw new ConnectorError(
-      `The connectors' tool descriptions are larger than ${tokensMax} bytes, the maximum of this agent. Allow fewer tools.`,
+      `The connectors' tool descriptions are larger than ${tokensMax} bytes, the maximum for this agent. Allow fewer tools.`,
     )
   }
   return callThrough(connectors, async (name, args) => {
@@ -50,7 +50,7 @@ export function boundPrompts(connectors: RunConnectors, tokensMax: number): Rese
     beginPrompt: () => {
       if (each > left) {
         throw new ConnectorError(
-          `The connectors' tool descriptions and results exceed ${tokensMax} bytes, the maximum per model call of this agent. Allow fewer tools.`,
+          `The connectors' tool descriptions and results exceed ${tokensMax} bytes, this agent's maximum per model call. Allow fewer tools.`,
         )
       }
       left -= each

@@ -16,7 +16,7 @@ export function withOutput(output: ParamsSchema | undefined, run: Run): Run {
     const result: unknown = await run(options)
     const parsed = await schema.safeParseAsync(result).catch(() => {
       throw new OutputMismatchError(
-        "The agent's result could not be checked against its output schema. Report this to its author.",
+        "The agent's result could not be checked against its output schema. Report this to the agent's author.",
       )
     })
     if (parsed.success) return parsed.data

@@ -92,7 +92,7 @@ export class ReplyStream {
       default: {
         const { type } = part as { type: unknown }
         throw new ReplyError(
-          `The agent yielded a part of the unknown type ${quote(type)}. Use text, reasoning, tool-call, tool-result or usage.`,
+          `The agent yielded a part of unknown type ${quote(type)}. Use text, reasoning, tool-call, tool-result or usage.`,
         )
       }
     }
@@ -142,7 +142,7 @@ export class ReplyStream {
   #addText(kind: 'text' | 'reasoning', delta: unknown): void {
     if (typeof delta !== 'string')
       throw new ReplyError(
-        'The agent yielded a delta that is not a string. Yield { type: "text", delta } with a string.',
+        'The agent yielded a delta that is not a string. Yield { type: "text", delta }, where delta is a string.',
       )
     if (delta === '') return
     // Hidden reasoning costs the same as visible reasoning.
@@ -286,7 +286,7 @@ export function checkedReason(reason: unknown): FinishReason | undefined {
   const known = finishReasons.find((one) => one === reason)
   if (known !== undefined || reason === undefined) return known
   throw new ReplyError(
-    `The agent reported the unknown finishReason ${quote(reason)}. Use ${finishReasons.join(', ')} or omit it.`,
+    `The agent reported an unknown finishReason, ${quote(reason)}. Use one of ${finishReasons.join(', ')}, or omit it.`,
   )
 }
 
@@ -309,8 +309,7 @@ function writeObject(value: unknown, what: string, about?: ReplyError['about']):
   } catch {
     throw new ReplyError(`JSON cannot represent ${what}. Yield plain JSON values.`, about)
   }
-  if (!json?.startsWith('{'))
-    throw new ReplyError(`The agent yielded ${what} as something other than an object. Yield an object.`, about)
+  if (!json?.startsWith('{')) throw new ReplyError(`The agent must yield ${what} as an object.`, about)
   if (nesting(json) > nestingMax) {
     throw new ReplyError(
       `The agent yielded ${what} with more than ${nestingMax} levels of nesting. Yield a flatter object.`,

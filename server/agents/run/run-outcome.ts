@@ -67,7 +67,7 @@ export function describeThrown(thrown: unknown): TaskFailure {
         code: 'AGENT_ERROR',
         message:
           clip(String(thrown.message), textCharsMax) ||
-          'The agent failed without an error message. Report this to its author.',
+          "The agent failed without an error message. Report this to the agent's author.",
         details: clip(cause ? `${thrown.name}, caused by: ${cause}` : String(thrown.name), textCharsMax),
       }
     }

@@ -35,7 +35,7 @@ function toJson(data: unknown): string {
   try {
     json = JSON.stringify(data)
   } catch (error) {
-    throw wrong(`data must be JSON: ${messageOf(error)}`)
+    throw wrong(`data must be valid JSON: ${messageOf(error)}`)
   }
   if (json === undefined) throw wrong(`data must be JSON, not a ${typeof data}`)
   return json

@@ -76,7 +76,7 @@ export class TaskTokens {
   report({ isEstimated = false, ...counts }: Omit<Extract<ChatPart, { type: 'usage' }>, 'type'>): void {
     const wrong = Object.values(counts).find((value) => typeof value === 'number' && !isCount(value))
     if (wrong !== undefined)
-      throw new Error(`The model provider reported the invalid token count ${String(wrong)}. Try again.`)
+      throw new Error(`The model provider reported an invalid token count (${String(wrong)}). Try again.`)
     this.#used = addUse(this.#used, callUse(counts, ratesByModel(this.#rates)[this.#model] ?? this.#rates))
     this.#isEstimated ||= isEstimated
   }

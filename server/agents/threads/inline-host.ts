@@ -69,7 +69,7 @@ export function createInlineHost(options: InlineHostOptions): AgentHost {
         onResume: () => {},
         onDirty: (take) => setImmediate(() => take().forEach(onBatch)),
         onStillRunning: () =>
-          onLog({ runId: request.turnId, message: 'An agent continues to run after its turn was stopped.' }),
+          onLog({ runId: request.turnId, message: 'An agent is still running after its turn was stopped.' }),
       })
       return { outcome: outcome.then(afterBatches), credit: (chars) => window.credit(chars) }
     },
@@ -77,7 +77,9 @@ export function createInlineHost(options: InlineHostOptions): AgentHost {
     probe: (spec, signal) => probeConnector(spec, { signal, ...means }),
     prepare: () =>
       Promise.reject(
-        new Error('A configuration that was passed as an object cannot be reloaded. Pass the path of its file.'),
+        new Error(
+          'A configuration passed as an object cannot be reloaded. Pass the path of a configuration file instead.',
+        ),
       ),
     threads: () => [],
     close: async () => {},

@@ -109,7 +109,7 @@ test('oversized tool descriptions fail the run with a clear error before any pro
   const connectorIds = [await connect(world, person, { name: 'Wordy', url: server.origin })]
   const talker = await talkWith(world, { agentId: 'model', connectorIds, person })
   const message =
-    "The connectors' tool descriptions are larger than 500000 bytes, the maximum of this agent. Allow fewer tools."
+    "The connectors' tool descriptions are larger than 500000 bytes, the maximum for this agent. Allow fewer tools."
   const end = expectOneEnd(await talker.chat('Hello'), 'error')
   expect(end).toMatchObject({ error: { code: 'AGENT_ERROR', message }, costUsd: '0.0000' })
   const taskId = await createTask(world, person, { endpointId: 'model.call', params: { calls: [] }, connectorIds })

@@ -68,7 +68,7 @@ test('a result that does not match the output schema fails the task, names the f
     'text.wrong': `${mismatch} response.sentences[1].score: Must be a number`,
     'text.text': `${mismatch} response: Must be an object`,
     'text.json': `${mismatch} response.words: Must be a whole number`,
-    'text.bug': "The agent's result could not be checked against its output schema. Report this to its author.",
+    'text.bug': "The agent's result could not be checked against its output schema. Report this to the agent's author.",
     'remote.read': `${mismatch} response.summary: Must be a string`,
   })
   await service.stop()
@@ -97,7 +97,7 @@ test('an output schema of anything but an object stops the start', () => {
   const endpoints = { list: { ...fields, output: z.array(z.string()), run: () => [] } }
   expect(() => new Catalogue({ agents: [{ kind: 'code', id: 'text', name: 'Text', endpoints }] }, null)).toThrow(
     new ConfigError(
-      'agents: a schema of "text.list" is unusable: output does not describe an object. Use a Zod or JSON Schema',
+      'agents: a schema of "text.list" is unusable: the output schema does not describe an object. Use a Zod schema or a JSON Schema',
     ),
   )
 })

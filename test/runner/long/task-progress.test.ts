@@ -94,8 +94,8 @@ test('invalid progress throws an explanation and the run keeps the previous prog
     'a message that is no text': 'progress: message must be a string',
     'a field that it has not': 'progress: unknown field percent. Use only fraction, message and data',
     'a megabyte': expect.stringMatching(/^progress: the argument must be at most 4096 bytes/),
-    'a circle': expect.stringMatching(/^progress: data must be JSON: /),
-    'a bigint': expect.stringMatching(/^progress: data must be JSON: /),
+    'a circle': expect.stringMatching(/^progress: data must be valid JSON: /),
+    'a bigint': expect.stringMatching(/^progress: data must be valid JSON: /),
     'a function': 'progress: data must be JSON, not a function',
     depths: 'progress: data must have at most 500 levels of nesting',
   })

@@ -85,12 +85,12 @@ test.each<[string, string, string]>([
   [
     'is an error without a message',
     '{"type":"error"}',
-    "The agent's service reported an error without a message. Check the log of that service.",
+    "The agent's service reported an error without a message. Check that service's log.",
   ],
   [
     'is an error with a number',
     '{"type":"error","message":5}',
-    "The agent's service reported an error without a message. Check the log of that service.",
+    "The agent's service reported an error without a message. Check that service's log.",
   ],
 ])('a line that %s fails the turn after the earlier parts, ignoring the rest', async (_, line, failure) => {
   expect(await outcomeOfAnswer(replyWith(`${hello}\n`, `${line}\n`, `${hello}\n`))).toEqual({
@@ -140,7 +140,7 @@ test.each<[string, ServiceAnswer, string, number]>([
   [
     'is a redirect',
     answerWith(307, '', { Location: '/' }),
-    "responded with the redirect 307. Set the agent's url to the final URL.",
+    "responded with a redirect (307). Set the agent's url to the final URL.",
     0,
   ],
   [
@@ -163,13 +163,13 @@ test('rejects a reply delimited by connection close, which could be truncated', 
   expect(await outcomeOf(service)).toEqual({
     parts: [],
     failure:
-      "The agent's service sent a reply without Transfer-Encoding and Content-Length. Send it with Transfer-Encoding: chunked.",
+      "The agent's service sent a reply without Transfer-Encoding or Content-Length. Send it with Transfer-Encoding: chunked.",
   })
 })
 
 test.each([
   ['line', `{"type":"text","delta":"`, 'x'.repeat(65_536), 'a line of more than 10 MB. Split it into shorter lines.'],
-  ['sequence of blank lines', '', '\n'.repeat(65_536), 'more than 10 MB of blank lines. Send fewer of them.'],
+  ['sequence of blank lines', '', '\n'.repeat(65_536), 'more than 10 MB of blank lines. Send fewer blank lines.'],
 ])('an endless %s fails the turn and closes the connection', async (_, start, more, what) => {
   const left = Promise.withResolvers<void>()
   const service = await startAgentService(async (response) => {

@@ -81,9 +81,9 @@ test.each([
   [
     'a missing result',
     [{ type: 'progress' }],
-    `${sent} ended its response without a result. Send a line of type result or error last.`,
+    `${sent} ended its response without a result. End it with a line of type result or error.`,
   ],
-  ['an empty response', [], `${sent} ended its response without a result. Send a line of type result or error last.`],
+  ['an empty response', [], `${sent} ended its response without a result. End it with a line of type result or error.`],
   [
     'a line that is not an object',
     [7],

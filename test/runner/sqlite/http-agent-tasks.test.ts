@@ -180,7 +180,7 @@ test.each([301, 302, 303, 307, 308])(
     const target = await startAgentService(answerWith(200, '{}'))
     const outcome = await outcomeOfAnswer(answerWith(status, '', { Location: target.url }))
     expect(outcome.failure).toBe(
-      `The agent's service responded with the redirect ${status}. Set the agent's url to the final URL.`,
+      `The agent's service responded with a redirect (${status}). Set the agent's url to the final URL.`,
     )
     expect(target.connections).toHaveLength(0)
     await target.stop()

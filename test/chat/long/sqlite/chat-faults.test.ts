@@ -73,17 +73,17 @@ const faults: Fault[] = [
   {
     what: 'yields arguments that are a text',
     steps: [{ do: 'call', id: 'a', arguments: '{}' }],
-    message: /as something other than an object/,
+    message: /must yield the arguments of .* as an object/,
   },
   {
     what: 'yields arguments that are an array',
     steps: [{ do: 'call', id: 'a', arguments: [] }],
-    message: /as something other than an object/,
+    message: /must yield the arguments of .* as an object/,
   },
   {
     what: 'yields arguments that are null',
     steps: [{ do: 'call', id: 'a', arguments: null }],
-    message: /as something other than an object/,
+    message: /must yield the arguments of .* as an object/,
   },
   { what: 'yields a call without an id', steps: [raw({ type: 'tool-call', name: 'x', arguments: {} })], message: /id/ },
   { what: 'yields a call with an empty name', steps: [{ do: 'call', id: 'a', name: '' }], message: /name/ },

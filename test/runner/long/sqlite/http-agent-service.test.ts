@@ -175,7 +175,7 @@ test.each<[string, ServiceAnswer, string]>([
   [
     'has a line of an unknown type',
     replyWith('{"type":"text","delta":"Half a"}\n', '{"type":"image"}\n'),
-    'The agent yielded a part of the unknown type "image". Use text, reasoning, tool-call, tool-result or usage.',
+    'The agent yielded a part of unknown type "image". Use text, reasoning, tool-call, tool-result or usage.',
   ],
 ])('a reply that %s fails the turn and leaves the session unchanged', async (_, answer, message) => {
   const world = await startWorld(answer)
