@@ -107,7 +107,7 @@ export async function eraseAccount(
   }
   await assertPassword(parts, { browser, email, password: input.password ?? '' })
   await eraseUser(parts, { userId, forfeitBalanceUsd: input.forfeitBalanceUsd })
-  parts.log.info({ requestId: browser.about.requestId, userId }, 'a person erased the account')
+  parts.log.info({ requestId: browser.about.requestId, userId }, 'a user erased the account')
   return { message: 'The account was erased. Its contents are deleted within minutes.' }
 }
 
@@ -119,7 +119,7 @@ async function assertPassword(
   await withHashRoom(email, async (inTurn) => {
     const user = await admitAttempt(parts, {
       attempt,
-      refusal: 'There were too many wrong passwords. Wait before you try again.',
+      refusal: 'Too many wrong passwords were entered. Wait before you try again.',
     })
     const hash = user?.passwordHash ?? null
     if (hash !== null && !(await inTurn(() => isPassword(password, hash)))) {

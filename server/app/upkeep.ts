@@ -96,17 +96,17 @@ export function startUpkeep({ store, payloads, log, onLedgerReport, onQueued }: 
   }
   const countQueued = async () => onQueued((await store.readState()).pendingTasks)
   const timers = [
-    setTimeout(() => run('the check of the ledger', verify), firstVerifyMs),
-    setTimeout(() => run('the closing of the books', closeBooks), firstVerifyMs),
-    setInterval(() => run('the closing of the books', closeBooks), closeMs),
-    setInterval(() => run('the search for expired sessions', noteExpired), expiredMs),
-    setInterval(() => run('the search for expiring keys', noteExpiringKeys), keysMs),
-    setInterval(() => run('the count of queued tasks', countQueued), queuedMs),
-    setInterval(() => run('the purge', purge), purgeMs),
-    setInterval(() => run('the retention', prune), purgeMs),
-    setInterval(() => run('the erasure of users', erase), eraseMs),
-    setInterval(() => run('the collection of orphaned payloads', collect), collectMs),
-    setInterval(() => run('the check of the ledger', verify), verifyMs),
+    setTimeout(() => run('checking the ledger', verify), firstVerifyMs),
+    setTimeout(() => run('closing the books', closeBooks), firstVerifyMs),
+    setInterval(() => run('closing the books', closeBooks), closeMs),
+    setInterval(() => run('searching for expired sessions', noteExpired), expiredMs),
+    setInterval(() => run('searching for expiring keys', noteExpiringKeys), keysMs),
+    setInterval(() => run('counting the queued tasks', countQueued), queuedMs),
+    setInterval(() => run('purging expired rows', purge), purgeMs),
+    setInterval(() => run('applying the retention settings', prune), purgeMs),
+    setInterval(() => run('erasing users', erase), eraseMs),
+    setInterval(() => run('collecting orphaned payloads', collect), collectMs),
+    setInterval(() => run('checking the ledger', verify), verifyMs),
   ]
   for (const timer of timers) timer.unref()
   return {

@@ -116,7 +116,7 @@ async function byPlatformKey(
   if (key.addresses && !new NetworkList(key.addresses).has(clients.addressOf(request))) {
     throw new ErrandError(
       'FORBIDDEN',
-      'This platform key does not allow requests from this IP address. Send them from an allowed address.',
+      'This platform key does not allow requests from this IP address. Send the request from an allowed address.',
     )
   }
   const asked = readActingUser(request)

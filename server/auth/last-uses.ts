@@ -33,9 +33,7 @@ export class LastUses {
     const uses = [...this.#uses].map(([id, at]) => ({ id, at }))
     this.#uses = new Map()
     const { log, what, write } = this.#parts
-    await write(uses).catch((error: unknown) =>
-      log.warn({ err: error }, `the last use of ${what} could not be recorded`),
-    )
+    await write(uses).catch((error: unknown) => log.warn({ err: error }, `could not record the last use of ${what}`))
   }
 
   async close(): Promise<void> {

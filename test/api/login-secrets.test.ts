@@ -82,7 +82,7 @@ test('logs which admin created or revoked a link, but not the link or email addr
   expect((await browser.delete(`/api/invitations/${invitationId}`)).status).toBe(200)
   expect((await browser.delete(`/api/invitations/${invitationId}`)).status).toBe(404)
   expect(logged.filter(([message]) => message.includes('admin'))).toEqual([
-    ['an admin invited a person', { adminId, invitationId, isAdmin: true, creditUsd: '2.5000' }],
+    ['an admin invited a user', { adminId, invitationId, isAdmin: true, creditUsd: '2.5000' }],
     ['an admin created a password link', { adminId, userId }],
     ['an admin revoked a link', { adminId, invitationId }],
   ])

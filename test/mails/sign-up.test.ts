@@ -153,7 +153,7 @@ test('accepts only addresses of the allowed domains', async () => {
   await expectStatus(200, request('ada@Example.com'))
   for (const email of ['ada@sub.example.com', 'ada@example.org', 'example.com@a.example']) {
     const { details } = await expectStatus(400, request(email))
-    expect(details).toEqual([{ path: 'email', message: 'Must be an address at example.com or acme.example' }])
+    expect(details).toEqual([{ path: 'email', message: 'Must be an email address at example.com or acme.example' }])
   }
 })
 

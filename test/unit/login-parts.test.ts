@@ -60,7 +60,7 @@ test('logs a failed write without ending the process', async () => {
   const { uses, warnings, written } = recordedUses({ fails: true })
   uses.used('login_a', 1)
   await vi.advanceTimersByTimeAsync(10_000)
-  expect([written.length, warnings]).toEqual([1, ['the last use of logins could not be recorded']])
+  expect([written.length, warnings]).toEqual([1, ['could not record the last use of logins']])
   await uses.close()
 })
 

@@ -61,7 +61,11 @@ export class ServiceMetrics implements Meter {
         'end',
         'agent',
       ),
-      taskFailures: counter('errand_task_failures_total', 'Tasks that their agent failed, by error code.', 'code'),
+      taskFailures: counter(
+        'errand_task_failures_total',
+        'Tasks that failed because of their agent, by error code.',
+        'code',
+      ),
       tokens: counter('errand_chat_tokens_total', 'Tokens of charged turns; completion includes reasoning.', 'kind'),
       toolCalls: counter('errand_chat_tool_calls_total', 'Tool calls of charged turns.'),
       chatCharged: counter('errand_chat_charged_usd_total', 'Amount charged for turns.', 'agent'),

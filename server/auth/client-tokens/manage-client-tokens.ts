@@ -81,7 +81,7 @@ function maxCostOf({ maxCostUsd, once, sessionId, taskId }: TokenInput, scopes: 
     ['once', once],
   ] as const) {
     if (isGiven && taskId !== undefined)
-      throw badField(field, 'Must be omitted if taskId is set, because such a token cannot start executions')
+      throw badField(field, 'Must be omitted if taskId is set, because a token for a task cannot start executions')
     if (isGiven && !scopes.includes('execute')) throw badField(field, 'Requires the scope "execute"')
   }
   return maxCostUsd === undefined ? null : must(parseUsd(maxCostUsd), 'the schema accepts only valid amounts')

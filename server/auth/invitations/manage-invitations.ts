@@ -50,7 +50,7 @@ export async function createInvitation(
   mails?.wake()
   const { id: invitationId } = created.invitation
   const fields = { adminId: caller.userId, invitationId, isAdmin, creditUsd: formatUsd(credit) }
-  log.info(fields, 'an admin invited a person')
+  log.info(fields, 'an admin invited a user')
   return { ...toInvitation(created.invitation), url, isMailed: mails !== undefined }
 }
 

@@ -37,7 +37,7 @@ export async function requestPasswordReset(parts: LoginAccess, { browser, email 
   })
   if (requested.userId !== null) {
     mails.wake()
-    log.info({ requestId: browser.about.requestId, userId: requested.userId }, 'a person requested a password link')
+    log.info({ requestId: browser.about.requestId, userId: requested.userId }, 'a user requested a password link')
   }
   return { message: 'If an account with a password has this email address, the service sent a link to it.' }
 }
@@ -49,7 +49,7 @@ export async function requestSignUp(parts: LoginAccess, { browser, email }: Link
   if (!isOpen || !mails)
     throw new ErrandError('NOT_FOUND', 'This service does not offer sign-up. Ask an admin for an invitation.')
   if (domains && !domains.includes(email.slice(email.lastIndexOf('@') + 1).toLowerCase()))
-    throw badField('email', `Must be an address at ${domains.join(' or ')}`)
+    throw badField('email', `Must be an email address at ${domains.join(' or ')}`)
   await requestLink(parts, {
     browser,
     email,
@@ -87,7 +87,7 @@ async function requestLink<Result extends { outcome: 'admitted' }>(
     const [written] = await Promise.all([writing, setTimeout(requestMs)])
     if (written.outcome === 'admitted') return written
     const retryAfterSeconds = secondsUntil(written.until, clock.now())
-    throw new ErrandError('LOGIN_THROTTLED', 'There were too many requests for a link. Wait before you try again.', {
+    throw new ErrandError('LOGIN_THROTTLED', 'Too many links were requested. Wait before you try again.', {
       retryAfterSeconds,
     })
   } finally {

@@ -20,7 +20,7 @@ export async function changePassword(
   const { from, passwordHash } = await withHashRoom(email, async (inTurn) => {
     const user = await admitAttempt(parts, {
       attempt,
-      refusal: 'There were too many wrong passwords. Wait before you try again.',
+      refusal: 'Too many wrong passwords were entered. Wait before you try again.',
     })
     const current = user?.passwordHash ?? null
     if (current === null) {
@@ -34,6 +34,6 @@ export async function changePassword(
   if (!(await store.setPassword({ userId, passwordHash, from, keepLoginId: loginId, forget: attempt }))) {
     throw new ErrandError('CONFLICT', 'Another request changed the password. Try again with the new password.')
   }
-  parts.log.info({ requestId: browser.about.requestId, userId }, 'a person changed the password')
+  parts.log.info({ requestId: browser.about.requestId, userId }, 'a user changed the password')
   return { message: 'Password changed. All other logins of this account were ended.' }
 }

@@ -96,7 +96,7 @@ async function logInPerson(parts: LoginAccess, { browser, input, onFound }: LogI
   const { isRight, user } = await withHashRoom(input.email, async (inTurn) => {
     const found = await admitAttempt(parts, {
       attempt,
-      refusal: 'There were too many login attempts. Wait before you try again.',
+      refusal: 'Too many login attempts. Wait before you try again.',
     })
     if (found) onFound(found.id)
     const fits = await inTurn(() => isPassword(input.password, found?.passwordHash ?? null))
@@ -134,7 +134,7 @@ export async function beginLogin(
   const { method, provider, userId } = login
   about.userId = userId
   const fields = { requestId: about.requestId, userId, loginId: created.id, method, ...(provider && { provider }) }
-  log.info(fields, 'a person logged in')
+  log.info(fields, 'a user logged in')
   return created
 }
 

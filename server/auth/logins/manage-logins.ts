@@ -14,9 +14,9 @@ export async function logOut(
   const { userId } = caller
   const loginId = loginIdOf(caller)
   if (loginId === undefined)
-    throw new ErrandError('FORBIDDEN', 'Only a browser login can log out. To end an API key, revoke it.')
+    throw new ErrandError('FORBIDDEN', 'Only a browser login can log out. To stop using an API key, revoke it.')
   await store.endLogin({ userId, loginId })
-  log.info({ requestId: browser.about.requestId, userId, loginId }, 'a person logged out')
+  log.info({ requestId: browser.about.requestId, userId, loginId }, 'a user logged out')
   browser.setCookies.push(logins.cookie.remove())
   return { message: 'Logged out.' }
 }
@@ -27,7 +27,7 @@ export async function logOutEverywhere(
 ) {
   const { userId } = caller
   const ended = await store.endLogins(userId)
-  log.info({ requestId: browser.about.requestId, userId, ended }, 'a person ended all logins')
+  log.info({ requestId: browser.about.requestId, userId, ended }, 'a user ended all logins')
   if (loginIdOf(caller) !== undefined) browser.setCookies.push(logins.cookie.remove())
   return { message: `Ended ${ended} ${ended === 1 ? 'login' : 'logins'}.` }
 }

@@ -59,7 +59,7 @@ export class OidcClient {
     if (!tokens) return null
     const claims = tokens.claims()
     if (!claims?.sub)
-      throw new Error("The provider's ID token does not have a subject. Configure the provider to send the claim sub.")
+      throw new Error("The provider's ID token does not have a subject. Configure the provider to send the sub claim.")
     const { iss: issuer, sub: subject } = claims
     // Many providers omit the email address from the ID token and return it only from the userinfo endpoint.
     const hasUserInfo = configuration.serverMetadata().userinfo_endpoint !== undefined

@@ -68,7 +68,7 @@ export function assertNotObvious(path: string, { email, password }: { email: str
   const name = email.split('@')[0]!
   const rest = password.toLowerCase().replaceAll(email.toLowerCase(), '').replaceAll(name.toLowerCase(), '')
   if (new Set(rest).size >= 4) return
-  throw badField(path, 'Must have at least four different characters besides the email address')
+  throw badField(path, 'Must have at least four different characters after the email address is removed')
 }
 
 /** Unicode can encode the same letter in several ways, so normalize the password. */

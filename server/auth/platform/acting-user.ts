@@ -19,7 +19,7 @@ export function readActingUser({ headers }: IncomingMessage): UserRef | undefine
   if (given === undefined) return undefined
   // Node joins repeated headers with commas.
   if (typeof given !== 'string' || given.includes(',')) {
-    throw badField(field, 'Must be sent only once. Write a comma in an external id as %2C')
+    throw badField(field, 'Must be sent only once. Encode a comma in an external id as %2C')
   }
   if (!/^[\x21-\x7e]{1,2000}$/.test(given)) {
     throw badField(field, 'Must be a user id, or ext: followed by the percent-encoded external id')

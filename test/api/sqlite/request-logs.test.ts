@@ -112,12 +112,12 @@ test('logs logins, failed logins, logouts, and key and password changes by id', 
   expect(lines().map(({ code, msg, userId }) => [msg, userId, code])).toEqual([
     ['a login was rejected', userId, 'UNAUTHORIZED'],
     ['a login was rejected', undefined, 'UNAUTHORIZED'],
-    ['a person logged in', userId, undefined],
+    ['a user logged in', userId, undefined],
     ['an API key was created', userId, undefined],
     ['an API key was rotated', userId, undefined],
     ['an API key was revoked', userId, undefined],
-    ['a person changed the password', userId, undefined],
-    ['a person logged out', userId, undefined],
+    ['a user changed the password', userId, undefined],
+    ['a user logged out', userId, undefined],
   ])
   expect(lines().every(({ level, requestId }) => level === info && (requestId as string).startsWith('req_'))).toBe(true)
   expect(JSON.stringify(lines())).not.toMatch(/horse|example\.com/)

@@ -45,7 +45,7 @@ test('the eleventh attempt per email gets 429 with Retry-After, without checking
       expect(retryAfter(answer)).toEqual([429, '890'])
       expect(answer.body).toEqual({
         error: 'Too many login attempts',
-        message: 'There were too many login attempts. Wait before you try again.',
+        message: 'Too many login attempts. Wait before you try again.',
         statusCode: 429,
         code: 'LOGIN_THROTTLED',
       })
