@@ -64,7 +64,7 @@ export const errorWords: Record<ErrorCode, Words> = {
       'Follow the message. Use another key, name or quote, delete an item first, or read the current state and retry.',
   },
   SESSION_BUSY: {
-    cause: 'Another reply of this session is in progress.',
+    cause: 'Another reply in this session is in progress.',
     remedy: "Wait for that reply's `done` or `error` event, then resend the message.",
   },
   SESSION_COMPLETED: { cause: 'The session is completed.', remedy: 'Create a new session.' },
@@ -174,7 +174,7 @@ export const turnEndWords: Record<TurnEndCode, Words> = {
     remedy: 'If the error says that nothing was charged, resend the message.',
   },
   INSUFFICIENT_BALANCE: {
-    cause: 'The balance does not cover more of this reply. The delivered part is charged and stored.',
+    cause: 'The balance does not cover the rest of this reply. The delivered part is charged and stored.',
     remedy: 'Add credit, then continue in the next message.',
   },
   BUDGET_REACHED: {

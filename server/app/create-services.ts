@@ -72,7 +72,7 @@ export function createServices(settings: Settings, parts: ServiceParts): Service
     origins,
     providers: catalogue.loginProviders,
   }
-  const testRate = new WriteRate({ clock, max: 60, per: 'hour', what: 'webhook tests of an account' })
+  const testRate = new WriteRate({ clock, max: 60, per: 'hour', what: 'webhook tests per account' })
   const signUp = { ...(settings.signUp ?? closedSignUp), perDayMax: limits.signUpsPerDay }
   const people = { clock, log, logins, mails, signUp, store }
   const payments = {
@@ -128,7 +128,7 @@ export function createServices(settings: Settings, parts: ServiceParts): Service
       clock,
       max: limits.writesPerMinute,
       per: 'minute',
-      what: 'changes and quotes of an account',
+      what: 'changes and quotes per account',
     }),
   }
 }

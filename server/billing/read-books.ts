@@ -21,8 +21,8 @@ type Period = { from: string; to: string }
 
 export function daysOf({ from, to }: Period): { fromDay: number; toDay: number } {
   const [fromDay, lastDay] = [from, to].map((text) => Math.floor(Date.parse(text) / dayMs)) as [number, number]
-  if (lastDay < fromDay) throw badField('to', 'Must not be before from')
-  if (lastDay - fromDay >= daysMax) throw badField('from', `Must be within ${daysMax} days before to`)
+  if (lastDay < fromDay) throw badField('to', 'Must not be earlier than `from`')
+  if (lastDay - fromDay >= daysMax) throw badField('from', `Must be at most ${daysMax - 1} days before \`to\``)
   return { fromDay, toDay: lastDay + 1 }
 }
 

@@ -67,7 +67,7 @@ export function limitRefusal(refused: LimitRefusal): ErrandError {
     case 'payloads': {
       const { limit, required, resetsAt, stored } = refused.payloads
       const room = `This account can store ${limit} bytes of payloads per UTC day (payloadBytesPerDay)`
-      const message = `${room}: ${stored} are stored today, and this request needs at least ${required} more. Retry after ${isoTime(resetsAt)}.`
+      const message = `${room}: ${stored} have been stored today, and this request needs at least ${required} more. Retry after ${isoTime(resetsAt)}.`
       return new ErrandError('LIMIT_REACHED', message, { retryAfterSeconds: secondsUntil(resetsAt, now) })
     }
     case 'limit': {
@@ -75,7 +75,7 @@ export function limitRefusal(refused: LimitRefusal): ErrandError {
       const { amount, charged, held, ownerId, reset, resetsAt } = window
       const limit = `${spenderOf(ownerId)} can spend ${formatUsd(amount)} USD${periods[reset]}`
       const ofWhich = held > 0 ? `, ${formatUsd(held)} USD is held` : ''
-      const used = `${formatUsd(charged)} USD is spent${ofWhich}, and this request needs ${formatUsd(required)} USD`
+      const used = `${formatUsd(charged)} USD has been spent${ofWhich}, and this request needs ${formatUsd(required)} USD`
       const anew = resetsAt === null ? '' : ` The limit resets at ${isoTime(resetsAt)}.`
       return new ErrandError('LIMIT_REACHED', `${limit}: ${used}.${anew}`, {
         ...(resetsAt !== null && { retryAfterSeconds: secondsUntil(resetsAt, now) }),

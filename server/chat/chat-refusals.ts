@@ -34,7 +34,7 @@ export function turnRefusal(result: RefusedTurn): ErrandError {
     case 'not-last':
       return new ErrandError(
         'CONFLICT',
-        "replaces is not the turnId of the session's last turn. Read the session's messages and send that turnId.",
+        "replaces must be the turnId of the session's last turn. Read it from the session's messages.",
       )
     case 'quote-used':
       return quoteUsed()
@@ -67,6 +67,6 @@ export function clientLeft(): ErrandError {
 export function busy(): ErrandError {
   return new ErrandError(
     'SESSION_BUSY',
-    'A reply of this session is already in progress. Wait for it to end, then send the message again.',
+    'A reply in this session is already in progress. Wait for it to end, then send the message again.',
   )
 }

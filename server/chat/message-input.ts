@@ -95,7 +95,7 @@ export function checkSize(
     throw badField('message', `Must be at most ${messageTextBytesMax} bytes when encoded as JSON`)
   }
   if (roughTokens(text) + files.tokens > contextTokens) {
-    throw badField('message', `Must have at most ${contextTokens} tokens, the maximum of this agent`)
+    throw badField('message', `Must have at most ${contextTokens} tokens, the maximum for this agent`)
   }
   if (params?.maxTokens !== undefined && params.maxTokens > maxOutputTokens) {
     throw badField('params.maxTokens', `Must be at most ${maxOutputTokens}`)
@@ -122,7 +122,7 @@ export function checkEarlier(
   { draft, earlier }: { draft: MessageDraft; earlier: readonly EarlierDraft[] },
 ): void {
   if (earlier.length === 0 || earlierTokens(earlier) + tokensOf(draft) <= contextTokens) return
-  throw badField('messages', `Must have at most ${contextTokens} tokens in total, the maximum of this agent`)
+  throw badField('messages', `Must have at most ${contextTokens} tokens in total, the maximum for this agent`)
 }
 
 export function modelParams(setting: MessageSetting | undefined) {

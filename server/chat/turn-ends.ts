@@ -57,7 +57,7 @@ export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): 
     case 'balance':
       return {
         code: 'INSUFFICIENT_BALANCE',
-        message: 'The balance does not cover more of this reply. Add credit to continue.',
+        message: 'The balance does not cover the rest of this reply. Add credit to continue.',
       }
     case 'budget':
       return {

@@ -35,7 +35,7 @@ export async function updatePaymentAccount(parts: PaymentParts, { caller, input 
     portOf(parts)
     if (recharge) assertMaySpend(caller)
     if ((await store.payments.setRecharge({ userId, recharge })) === 'no-method') {
-      throw new ErrandError('CONFLICT', 'No payment method is saved. Pay a top-up with savesMethod set to true first.')
+      throw new ErrandError('CONFLICT', 'No payment method is saved. First make a top-up with savesMethod set to true.')
     }
   }
   if (notifyBelowUsd !== undefined) {
@@ -50,7 +50,8 @@ export async function updatePaymentAccount(parts: PaymentParts, { caller, input 
  */
 function assertMaySpend({ credential: { kind } }: Caller): void {
   if (kind === 'login' || kind === 'acting') return
-  const message = 'Turning on auto-recharge requires a browser login. With an API key, send null to turn it off.'
+  const message =
+    'Turning on auto-recharge requires a browser login. With an API key, you can only turn it off: send null.'
   throw new ErrandError('FORBIDDEN', message)
 }
 

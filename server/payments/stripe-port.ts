@@ -138,7 +138,7 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
         if (error instanceof Stripe.errors.StripeSignatureVerificationError) {
           throw badField(
             'Stripe-Signature',
-            'Must be a signature of this body with the webhook secret that is at most 5 minutes old',
+            'Must be a signature of this body, made with the webhook secret within the last 5 minutes',
           )
         }
         throw badField('', 'Must be a Stripe event')

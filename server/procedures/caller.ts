@@ -110,7 +110,7 @@ export function requirePlatform(caller: AnyCaller, scope: PlatformScope): void {
     if (caller.credential.kind !== 'acting') return requireAdmin(caller)
     throw new ErrandError(
       'FORBIDDEN',
-      'A platform key must call this operation in its own name, not on behalf of a user. Omit the Errand-User header.',
+      'A platform key must call this operation on its own behalf, not on behalf of a user. Omit the Errand-User header.',
     )
   }
   if (caller.platform.scopes.includes(scope)) return

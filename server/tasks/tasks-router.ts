@@ -132,7 +132,7 @@ export const tasksRouter = (parts: CreateTaskParts & CancelTaskParts) =>
         withScope(
           'read',
           async ({ ctx, input }): Promise<TaskStream> => {
-            if (!ctx.stream) throw badField('', 'This operation returns a stream. Call it through httpBatchStreamLink')
+            if (!ctx.stream) throw badField('', 'This operation returns a stream. Call it with httpBatchStreamLink')
             const { caller, stream: reader } = ctx
             const stream = await TaskStream.open(parts, { userId: caller.userId, taskId: input.taskId, reader })
             holdAnswer(ctx)

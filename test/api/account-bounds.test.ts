@@ -156,7 +156,7 @@ test('writes other than executions share a rate limit across REST, batches and a
     const answer = await service.request(method, target, { key, ...(body !== undefined && { body }) })
     expect([answer.status, answer.headers.get('retry-after')], `${method} ${target}`).toEqual([429, '50'])
     expect(answer.headers.has('x-ratelimit-remaining')).toBe(false)
-    expect(answer.body.message).toMatch(/^At most 5 changes and quotes of an account per minute/)
+    expect(answer.body.message).toMatch(/^At most 5 changes and quotes per account per minute/)
   }
   const overRpc = await service.post('/trpc/sessions.create', create, { key })
   const inBatch = await service.post('/trpc/sessions.create?batch=1', { 0: create }, { key })

@@ -44,7 +44,7 @@ test('enforces the daily limit, reports amounts and reset time, and resets the n
   const refusal = {
     code: 'LIMIT_REACHED',
     message:
-      'This API key can spend 0.0250 USD per day: 0.0200 USD is spent, and this request needs 0.0100 USD. The limit resets at 2026-01-16T00:00:00.000Z.',
+      'This API key can spend 0.0250 USD per day: 0.0200 USD has been spent, and this request needs 0.0100 USD. The limit resets at 2026-01-16T00:00:00.000Z.',
     retryAfter: String(12 * 3600),
   }
   const refused = await create()
@@ -77,7 +77,7 @@ test('a limit without reset reports no reset time, and refunded tasks do not cou
     expect(await service.runTask(key, 'test.fail')).toMatchObject({ status: 'failed' })
   expect(await read()).toMatchObject({ usedUsd: '0.0000', limitReset: 'never', resetsAt: null })
   await service.runTask(key, 'test.echo')
-  const message = 'This API key can spend 0.0200 USD: 0.0100 USD is spent, and this request needs 0.0200 USD.'
+  const message = 'This API key can spend 0.0200 USD: 0.0100 USD has been spent, and this request needs 0.0200 USD.'
   expectRefused(await create('test.fail'), { code: 'LIMIT_REACHED', message, retryAfter: null })
   await expectStatus(200, create('test.free'))
   await service.stop()

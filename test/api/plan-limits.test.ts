@@ -30,7 +30,7 @@ test("enforces the free plan's daily spending limit, but not on a paid plan", as
     403,
     {
       error: 'Limit reached',
-      message: `This account can spend 0.0300 USD per day: 0.0300 USD is spent, and this request needs 0.0100 USD. The limit resets at ${midnight}.`,
+      message: `This account can spend 0.0300 USD per day: 0.0300 USD has been spent, and this request needs 0.0100 USD. The limit resets at ${midnight}.`,
       statusCode: 403,
       code: 'LIMIT_REACHED',
     },

@@ -111,7 +111,7 @@ async function continuable(
 function withConnectors({ connectorIds, metadata = {} }: z.output<typeof CreateSessionInput>): Record<string, unknown> {
   if (!connectorIds) return metadata
   if (Object.hasOwn(metadata, connectorIdsKey)) {
-    throw badField(connectorIdsKey, 'Must be sent only once, but metadata has it too')
+    throw badField(connectorIdsKey, 'Must be sent either here or in metadata, but not in both')
   }
   return { ...metadata, [connectorIdsKey]: connectorIds }
 }
@@ -208,7 +208,7 @@ export async function listSessions(
 ): Promise<z.output<typeof ListSessionsOutput>> {
   const { agentId, limit, offset, order, search, status, tag } = input
   if (order === 'active' && (input.createdAfter ?? input.createdBefore) !== undefined) {
-    throw badField('order', 'Must be created if createdAfter or createdBefore is set')
+    throw badField('order', 'Must be "created" if createdAfter or createdBefore is set')
   }
   const { list, range } = readRange('sessions', userId, input)
   const filters = {

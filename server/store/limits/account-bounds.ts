@@ -41,7 +41,7 @@ export function assertKeyRoom({ all, live }: { all: number; live: number }): voi
     )
   }
   if (all >= keysMax) {
-    const message = `This account already has ${keysMax} keys, including keys that ended in the last 90 days, the maximum. Wait until the oldest are removed.`
+    const message = `This account already has ${keysMax} keys, the maximum, counting those that ended in the last 90 days. Wait until the oldest are removed.`
     throw new ErrandError('CONFLICT', message)
   }
 }
@@ -52,7 +52,7 @@ export function assertPlatformKeyRoom({ all, live }: { all: number; live: number
     throw new ErrandError('CONFLICT', message)
   }
   if (all >= platformKeysMax) {
-    const message = `There are already ${platformKeysMax} platform keys, including ended keys, the maximum. Use an existing key.`
+    const message = `There are already ${platformKeysMax} platform keys, the maximum, counting ended keys. Use an existing key.`
     throw new ErrandError('CONFLICT', message)
   }
 }

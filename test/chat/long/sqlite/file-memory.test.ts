@@ -188,7 +188,7 @@ test('quotes beyond the write rate get 429 and open no stored file', async () =>
   const refused = await quote([file])
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '60'])
   expect(refused.body.message).toBe(
-    'At most 10 changes and quotes of an account per minute are allowed. Wait before you try again.',
+    'At most 10 changes and quotes per account per minute are allowed. Wait before you try again.',
   )
   expect((await quote('Hello', other)).status).toBe(200)
   expect((await service.post('/api/chat', { sessionId, message: 'Hello' }, { key })).status).toBe(200)
