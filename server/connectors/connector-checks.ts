@@ -60,7 +60,7 @@ export class ConnectorChecks {
     if (place.hold(1)) {
       throw new ErrandError(
         'CONFLICT',
-        `This account is already checking ${checksMax} connectors, the maximum. Retry when one check has ended.`,
+        `This account is already checking ${checksMax} connectors, the maximum. Retry when a check has ended.`,
       )
     }
     try {

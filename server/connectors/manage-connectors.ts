@@ -99,7 +99,7 @@ export async function updateConnector(
   }
   if (url !== undefined) {
     if (old.url === null)
-      throw badField('url', 'Must be omitted, because the operator provides the server of this connector')
+      throw badField('url', "Must be omitted, because the operator provides this connector's server")
     changes.url = checkUrl(url, access.privateHosts)
     // Otherwise, anyone who may edit a connector could send its secrets to any server.
     if (!auth && old.sealed !== null && new URL(changes.url).origin !== new URL(old.url).origin) {
@@ -157,7 +157,7 @@ function readReturnUrl({ credential }: SignInCaller, text: string | undefined): 
   }
   const url = URL.parse(text ?? '')
   if (url && /^https?:$/.test(url.protocol) && url.username + url.password === '') return url.href
-  throw badField('returnUrl', "Must be an http or https URL of the product's page that finishes the sign-in")
+  throw badField('returnUrl', 'Must be the http or https URL of the page in your product that finishes the sign-in')
 }
 
 type FinishSignIn = { caller: SignInCaller } & z.output<typeof FinishSignInInput>

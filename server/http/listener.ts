@@ -99,7 +99,7 @@ export function createListener(parts: ListenerParts): Server {
   const refuseExpectation = (request: IncomingMessage, response: ServerResponse) => {
     const error = new ErrandError(
       'EXPECTATION_FAILED',
-      'The header Expect has an unsupported value. Send 100-continue or omit it.',
+      'The Expect header has an unsupported value. Send 100-continue or omit it.',
     )
     void refuse(parts, begin(parts, request, response), { error })
   }

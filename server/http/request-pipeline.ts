@@ -45,7 +45,7 @@ async function answer(parts: PipelineParts, routed: RoutedRequest, match: Match 
   if (!route)
     throw new ErrandError(
       'METHOD_NOT_ALLOWED',
-      `The method ${request.method} is not allowed for this path. Use a method that the Allow header lists.`,
+      `The method ${request.method} is not allowed for this path. Use a method from the Allow header.`,
       { allow: allow! },
     )
   routed.operation = route.operation

@@ -73,7 +73,7 @@ export function exchange({
 
 export function expectUncompressed({ headers }: IncomingMessage, { Failure, name }: Peer): void {
   if ((headers['content-encoding'] ?? 'identity').trim().toLowerCase() !== 'identity') {
-    throw new Failure(`The ${name} sent a compressed response. Turn compression off there.`)
+    throw new Failure(`The ${name} sent a compressed response. Turn off compression there.`)
   }
 }
 

@@ -116,7 +116,7 @@ test('the docs, the OpenAPI document, health checks and 404 and 405 responses ne
     405,
     {
       error: 'Method not allowed',
-      message: 'The method PUT is not allowed for this path. Use a method that the Allow header lists.',
+      message: 'The method PUT is not allowed for this path. Use a method from the Allow header.',
       statusCode: 405,
       code: 'METHOD_NOT_ALLOWED',
     },

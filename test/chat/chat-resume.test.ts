@@ -169,7 +169,7 @@ test("an event number not reached yet gets 400; unknown or other users' turns an
   }
   expect(await answerTo(talker, turnId, { headers: { 'last-event-id': 'x' } })).toEqual([
     400,
-    'Last-Event-ID: Must be the id of an event of this stream',
+    'Last-Event-ID: Must be the id of an event in this stream',
   ])
   expect(await answerTo(stranger, turnId)).toEqual([404, 'Turn not found. Check the id.'])
   expect(await answerTo(talker, 'turn_0')).toEqual([404, 'Turn not found. Check the id.'])

@@ -222,7 +222,7 @@ function toTokens({ access_token, expires_in, refresh_token, token_type }: Token
   for (const token of [access_token, refresh_token ?? 'none']) {
     if (token.length > secretCharsMax || !/^[!-~]+$/.test(token)) {
       throw new ConnectorError(
-        `The authorization server returned a token that is not 1 to ${secretCharsMax} visible ASCII characters. Report this to its operator.`,
+        `The authorization server returned a token that does not consist of 1 to ${secretCharsMax} visible ASCII characters. Report this to its operator.`,
       )
     }
   }
@@ -257,9 +257,7 @@ async function told<Result>(
       throw of === undefined ? new ConnectorError(sentence) : new DeniedError(of, sentence)
     }
     const reason = thrown instanceof Error ? plain(thrown.message.replaceAll('"', '')) : ''
-    throw new ConnectorError(
-      `The response of the authorization server is invalid (${reason}). Report this to its operator.`,
-    )
+    throw new ConnectorError(`The authorization server's response is invalid (${reason}). Report this to its operator.`)
   }
 }
 

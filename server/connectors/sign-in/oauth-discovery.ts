@@ -98,7 +98,7 @@ async function readResource(asked: DiscoveryRequest, named: string | null) {
     const described = await read(ResourceMetadata, answer, "The metadata of the connector's server")
     if (!covers(described.resource, asked.url)) {
       throw new ConnectorError(
-        "The server's metadata is for a different URL than the connector's. Change the connector's URL to that URL.",
+        "The server's metadata is for a different URL than the connector's. Set the connector's URL to the one in the metadata.",
       )
     }
     return described
@@ -135,11 +135,11 @@ async function readServer(
   for (const place of places) {
     const answer = await requests.send(userId, place, { headers: { accept: 'application/json' } })
     if (!answer.ok) continue
-    const server = await read(ServerMetadata, answer, 'The metadata of the authorization server')
+    const server = await read(ServerMetadata, answer, "The authorization server's metadata")
     // Metadata from another issuer could send this server's codes and secrets to that issuer (mix-up attack).
     if (URL.parse(server.issuer)?.href !== new URL(issuer).href) {
       throw new ConnectorError(
-        'The metadata of the authorization server is for a different issuer. Report this to its operator.',
+        "The authorization server's metadata is for a different issuer. Report this to its operator.",
       )
     }
     // Check this URL too, because the browser will open it.
@@ -147,7 +147,7 @@ async function readServer(
     return server
   }
   if (otherwise) return otherwise
-  throw new ConnectorError('The authorization server does not have readable metadata. Report this to its operator.')
+  throw new ConnectorError("Could not read the authorization server's metadata. Report this to its operator.")
 }
 
 function endpointsAt(origin: string): ServerMetadata {

@@ -97,6 +97,6 @@ export class OAuthRequests {
 
 function noPublicHost(): ConnectorError {
   return new ConnectorError(
-    'The authorization server returned a URL with a private or unknown host. Ask the operator to allow the host.',
+    'The authorization server returned a URL with a private or unknown host. Ask the operator of this service to allow the host.',
   )
 }

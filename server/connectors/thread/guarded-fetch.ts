@@ -209,7 +209,10 @@ type AnswerRules = Pick<GuardedFetchOptions, 'answers' | 'bytesMax'> & { method:
 function toResponse(answer: IncomingMessage, { method, ...rules }: AnswerRules): Response {
   const status = must(answer.statusCode, 'a response has a status')
   if (status === 101) throw unanswered(peer)
-  if (status > 599) throw new ConnectorError(`The connector responded with the status ${status}. Test the connector.`)
+  if (status > 599)
+    throw new ConnectorError(
+      `The connector responded with the invalid HTTP status ${status}. Report this to its operator.`,
+    )
   const headers = new Headers()
   for (const [name, values = []] of Object.entries(answer.headersDistinct)) {
     for (const value of values) headers.append(name, value)

@@ -148,7 +148,9 @@ export class McpConnection {
           if (thrown instanceof ConnectorError) throw thrown
           // Use a fixed message, because the server's message may be long and contain secrets.
           throw this.#describe(
-            new ConnectorError('The server returned an error instead of its tools. Report this to its operator.'),
+            new ConnectorError(
+              'The server returned an error instead of a list of its tools. Report this to its operator.',
+            ),
             0,
           )
         },

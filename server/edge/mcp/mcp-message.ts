@@ -79,7 +79,7 @@ export function readMessage(body: unknown, headers: IncomingHttpHeaders): McpMes
   if (method === undefined && ('result' in body || 'error' in body)) return undefined
   if (typeof method !== 'string') throw invalid('method: Must be a string.')
   if (id !== undefined && !isRequestId(id)) {
-    throw invalid(`id: Must be a string of at most ${idCharsMax} characters or an integer.`)
+    throw invalid(`id: Must be an integer, or a string of at most ${idCharsMax} characters.`)
   }
   if (!isFields(params)) throw invalid('params: Must be an object.')
   const { _meta: meta = {} } = params

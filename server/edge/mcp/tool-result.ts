@@ -69,7 +69,7 @@ export function isCanceled({ error }: Pick<Task, 'error'>): boolean {
 const remedies: Partial<Record<ErrorCode, string>> = {
   BAD_REQUEST: 'Correct the arguments and call again.',
   INSUFFICIENT_BALANCE: 'Add credit to the account before the next call.',
-  LIMIT_REACHED: 'Wait until the limit resets, or have it raised, before the next call.',
+  LIMIT_REACHED: 'Before the next call, wait until the limit resets, or ask an admin to raise it.',
   ACCOUNT_BLOCKED: 'Wait until that time before the next call.',
 }
 

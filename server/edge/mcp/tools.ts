@@ -80,7 +80,8 @@ function readCursor(cursor: unknown): number {
 
 function describe({ description, meters, price, rates }: Endpoint): string {
   const most = formatUsd(price)
-  if (rates) return `${description}\n\nA call costs its tokens, at most ${most} USD. Failed calls are refunded in full.`
+  if (rates)
+    return `${description}\n\nThe price of a call depends on its tokens and is at most ${most} USD. Failed calls are refunded in full.`
   if (!meters) return `${description}\n\nA call costs ${most} USD. Failed calls are refunded.`
   const each = Object.entries(meters).map(([event, units]) => `${event} ${formatUsd(units)} USD`)
   const metered = `A call costs at most ${most} USD, depending on usage: ${each.join(', ')}.`

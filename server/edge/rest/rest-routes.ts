@@ -89,7 +89,7 @@ function lastEventId({ request }: RoutedRequest): object {
   const { 'last-event-id': last = '' } = request.headers
   if (last === '') return {}
   if (typeof last === 'string' && /^\d{1,15}$/.test(last)) return { after: Number(last) }
-  throw badField('Last-Event-ID', 'Must be the id of an event of this stream')
+  throw badField('Last-Event-ID', 'Must be the id of an event in this stream')
 }
 
 type Streamed = Pick<Route, 'isGated' | 'auth' | 'handle'>

@@ -165,7 +165,7 @@ test('returns 405 with Allow for other methods and 404 for other paths', async (
     expect(headers.get('allow')).toBe('GET, HEAD, OPTIONS')
     expect(body).toEqual({
       error: 'Method not allowed',
-      message: 'The method POST is not allowed for this path. Use a method that the Allow header lists.',
+      message: 'The method POST is not allowed for this path. Use a method from the Allow header.',
       statusCode: 405,
       code: 'METHOD_NOT_ALLOWED',
     })

@@ -205,14 +205,14 @@ const bad: [string, object, object, string, RegExp, string?][] = [
     /remote URL.*data: URL/,
     'unsupported_value',
   ],
-  ['an image of no URL', image('nonsense'), image('nonsense', 'input_image'), '.image_url', /data: URL in base64/],
-  ['no image', { type: 'image_url', image_url: {} }, { type: 'input_image' }, '.image_url', /data: URL in base64/],
+  ['an image of no URL', image('nonsense'), image('nonsense', 'input_image'), '.image_url', /base64 data: URL/],
+  ['no image', { type: 'image_url', image_url: {} }, { type: 'input_image' }, '.image_url', /base64 data: URL/],
   [
     'an image that is not in base64',
     image('data:text/plain,hello'),
     image('data:text/plain,hello', 'input_image'),
     '.image_url',
-    /data: URL in base64/,
+    /base64 data: URL/,
   ],
   [
     'an empty file',
@@ -266,7 +266,7 @@ const bad: [string, object, object, string, RegExp, string?][] = [
     /remote URL/,
     'unsupported_value',
   ],
-  ['a file without data', file({}), inputFile({}), '.file_data', /data: URL in base64/],
+  ['a file without data', file({}), inputFile({}), '.file_data', /base64 data: URL/],
   [
     'a name with a path',
     file({ file_data: urlOf(pdf, 'application/pdf'), filename: '../x' }),

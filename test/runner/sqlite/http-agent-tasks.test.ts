@@ -115,7 +115,7 @@ test.each<[string, ServiceAnswer, string]>([
   [
     'gzip',
     answerWith(200, '{}', { 'Content-Encoding': 'gzip' }),
-    'sent a compressed response. Turn compression off there.',
+    'sent a compressed response. Turn off compression there.',
   ],
   [
     'more than 50 MB according to Content-Length',

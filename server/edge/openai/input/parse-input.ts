@@ -26,7 +26,7 @@ export function parseInput<Schema extends z.ZodType>(schema: Schema, body: unkno
   if (issue?.code === 'unrecognized_keys') {
     throw badParam(
       issuePath('', [...issue.path, issue.keys[0]!]),
-      'Must be omitted, because it is not a known parameter',
+      'Must be omitted, because it is an unknown parameter',
       'unknown_parameter',
     )
   }

@@ -67,7 +67,7 @@ function fileOf({ at, url }: { at: string; url: unknown }, { at: part, filename,
 }
 
 const headCharsMax = 400
-const dataUrl = 'a data: URL in base64, such as "data:image/png;base64,…"'
+const dataUrl = 'a base64 data: URL, such as "data:image/png;base64,…"'
 
 function assertNoId(of: Item, at: string): void {
   if (isGiven(of['file_id'])) {

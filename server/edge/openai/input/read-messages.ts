@@ -27,7 +27,7 @@ export function readMessages(items: readonly unknown[], { chat, param }: Of): Co
   const said = read.filter(({ role }) => role !== 'system')
   const last = said.at(-1)
   if (!last || last.role !== 'user') {
-    throw badParam(param, 'Must end with a message of the role user')
+    throw badParam(param, 'Must end with a user message')
   }
   if (last.content === '') throw badParam(last.param, 'Must not be empty')
   return { earlier: [...read.filter(({ role }) => role === 'system'), ...said.slice(0, -1)], message: last }

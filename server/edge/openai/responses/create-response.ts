@@ -184,7 +184,7 @@ async function continuedOf(wire: OpenaiParts, { caller, input, ofHeader }: Conti
   if (given.length > 1)
     throw badParam(
       'previous_response_id',
-      'Must be omitted if another of previous_response_id, conversation and the Errand-Session header is set',
+      'Must be the only one of previous_response_id, conversation and the Errand-Session header',
     )
   if (store === false) throw badParam('store', 'Must not be false when you continue a stored conversation')
   if (typeof previousId !== 'string') return given[0]
@@ -193,7 +193,7 @@ async function continuedOf(wire: OpenaiParts, { caller, input, ofHeader }: Conti
   const last = { sessionId, userId: caller.userId, limit: 1, offset: Math.max(0, messageCount - 1) }
   const { messages = [] } = (await wire.store.listMessages(last)) ?? {}
   if (messages[0]?.turnId === turnId) return sessionId
-  throw badParam('previous_response_id', 'Must be the last successful response of its conversation')
+  throw badParam('previous_response_id', 'Must be the last successful response in its conversation')
 }
 
 type Place = { agent: ModelAgent; caller: Caller; input: ResponseInput; isKept: boolean; session: string | undefined }

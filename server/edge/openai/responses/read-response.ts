@@ -36,7 +36,7 @@ async function keptResponse({ store }: OpenaiParts, { caller, id, param = 'respo
   if (turn && session) return { turn, session }
   throw new WireError(
     'NOT_FOUND',
-    'The response does not exist or was not stored. Create responses with store set to true to read them.',
+    'The response does not exist or was not stored. To read responses later, create them with store set to true.',
     {
       param,
       code: 'response_not_found',
@@ -95,7 +95,7 @@ export async function deleteResponse(wire: OpenaiParts, of: Named): Promise<obje
   if (messages[0] && messages[0].turnId !== turn.turnId) {
     throw badParam(
       'response_id',
-      'Must be the last response of its conversation, because deleting it deletes the whole conversation',
+      'Must be the last response in its conversation, because deleting it deletes the whole conversation',
     )
   }
   await deleteSession(wire.sessions, { caller: of.caller, sessionId: session.id })

@@ -266,7 +266,7 @@ test.each(['gzip', 'br', 'x, identity', 'GZIP'])('rejects a response with conten
     response.writeHead(200, { 'Content-Encoding': encoding }).write('x')
   })
   expect(await messageOf(openGuardFor([server]).fetch(server.origin, post()))).toBe(
-    'The connector sent a compressed response. Turn compression off there.',
+    'The connector sent a compressed response. Turn off compression there.',
   )
   await gone(server.connections[0]!)
 })
@@ -289,7 +289,7 @@ test.each([
   [
     'an invalid status',
     'HTTP/1.1 999 No\r\nContent-Length: 0\r\n\r\n',
-    'The connector responded with the status 999. Test the connector.',
+    'The connector responded with the invalid HTTP status 999. Report this to its operator.',
   ],
 ])('rejects %s instead of a response and closes the connection', async (_, bytes, message) => {
   const server = await startTcpServer((socket) => void socket.once('data', () => socket.end(bytes)))

@@ -26,7 +26,7 @@ test.for(['code', 'model'])(
     const auth = { type: 'bearer', token: 'users-token-8a7b6c5d' }
     const connectorIds = [await connect(world, person, { name: 'Bad', server: 'list-error', auth })]
     const message =
-      /^Connector "Bad": The server returned an error instead of its tools\. Report this to its operator\.$/
+      /^Connector "Bad": The server returned an error instead of a list of its tools\. Report this to its operator\.$/
     const taskId = await createTask(world, person, { endpointId: `${agentId}.call`, params: {}, connectorIds })
     await expectTaskFailed(world, person, { taskId, message })
     const talker = await talkWith(world, { agentId, connectorIds, person })
