@@ -1925,7 +1925,7 @@ export type Queries = {
   }
   'users.getByExternalId': {
     input: {
-      /** The product's own id of the user: 1 to 200 characters in Unicode form NFC, without control or invisible characters. Case-sensitive */
+      /** The product's own id for the user: 1 to 200 characters in Unicode form NFC, without control or invisible characters. Case-sensitive */
       externalId: string
     }
     output: User
@@ -2579,7 +2579,7 @@ export type Mutations = {
   }
   'users.getOrCreate': {
     input: {
-      /** The product's own id of the user: 1 to 200 characters in Unicode form NFC, without control or invisible characters. Case-sensitive */
+      /** The product's own id for the user: 1 to 200 characters in Unicode form NFC, without control or invisible characters. Case-sensitive */
       externalId: string
       /** Email address of the new user; without one, the user cannot log in. Ignored if the user exists */
       email?: string | undefined

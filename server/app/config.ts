@@ -90,7 +90,9 @@ export function resolveServe(options: ServeOptions, env: EnvironmentVariables = 
   const role = resolveRole(options.role ?? env.ERRAND_ROLE ?? variables.ERRAND_ROLE.default, env)
   const given = options.baseUrl ?? env.ERRAND_BASE_URL
   if (given === undefined && !loopback.test(host) && role !== 'worker') {
-    throw new UsageError('--base-url: must be set if --host is not loopback, because links in responses start with it')
+    throw new UsageError(
+      '--base-url: must be set if --host is not a loopback address, because links in responses start with this URL',
+    )
   }
   return {
     dataDir: resolveDataDir(options.data, env),
@@ -359,7 +361,7 @@ function readSecretFile(dataDir: string): Secrets {
     .split(/[\r\n]+/)
   if ([current, ...previous].some((secret) => secret.length < secretCharsMin)) {
     throw new ConfigError(
-      `${file} is damaged, because a line has fewer than ${secretCharsMin} characters. Restore it from a backup.`,
+      `${file} is damaged: it has a line with fewer than ${secretCharsMin} characters. Restore it from a backup.`,
     )
   }
   return { current, previous }

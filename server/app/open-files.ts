@@ -24,5 +24,5 @@ export function openFilesLimit(): number | undefined {
  */
 export function describeFewFiles(connectionsMax: number, limit = openFilesLimit()): string | undefined {
   if (limit === undefined || limit >= Math.min(connectionsMax + ownFilesMax, everydayFiles)) return undefined
-  return `this process can open only ${limit} files at a time, too few for ${connectionsMax} connections. Raise the limit (ulimit -n, or LimitNOFILE in a unit) or lower maxConnections`
+  return `this process can open only ${limit} files at a time, too few for ${connectionsMax} connections. Raise the limit (ulimit -n, or LimitNOFILE in a systemd unit) or lower maxConnections`
 }

@@ -101,7 +101,7 @@ function addUpkeep(program: Command): void {
     .command('mail')
     .description('manage mail to users')
     .command('test')
-    .description('send a test mail through ERRAND_SMTP_URL; exit 1 if the server does not accept it')
+    .description('send a test email through ERRAND_SMTP_URL; exit 1 if the server does not accept it')
     .argument('<address>', 'the recipient')
     .option('--json', 'print one JSON object')
     .action(lazily(async () => (await import('./test-mail.ts')).testMail))
@@ -117,7 +117,7 @@ function addUpkeep(program: Command): void {
     .action(lazily(async () => (await import('./backups/backup.ts')).backup))
   common(program.command('restore'))
     .description("check a backup, restore it to a stopped server's data directory and list what to reconcile")
-    .argument('<backup>', 'a FILE of errand backup; its payloads are in FILE.payloads')
+    .argument('<backup>', 'a FILE created by errand backup; its payloads are in FILE.payloads')
     .option('--replace', 'move an existing database to a subfolder')
     .option('--without-damaged', 'skip missing or damaged payloads')
     .action(lazily(async () => (await import('./backups/restore.ts')).restore))
@@ -151,10 +151,10 @@ function addUpkeep(program: Command): void {
 }
 
 function addPrices(program: Command): void {
-  const prices = program.command('prices').description("the project's price list of model providers")
+  const prices = program.command('prices').description("show and update the project's price list of model providers")
   const onList = (command: Command) =>
     command
-      .argument('[model...]', 'ids of models, such as openai/gpt-5-mini')
+      .argument('[model...]', 'model ids, such as openai/gpt-5-mini')
       .option('--list <file>', 'the price list', 'prices.json')
       .option('--json', 'print one JSON object')
   onList(prices.command('show').description('print prices from the price list')).action(

@@ -58,8 +58,9 @@ export function checkDisk({ dataDir }: Installation): Found {
   while (!existsSync(folder)) folder = dirname(folder)
   const { bavail, bsize, ffree, files } = statfsSync(folder)
   const free = bavail * bsize
-  const text = `${(free / gigabyte).toFixed(1)} GB are free for ${resolve(dataDir)}`
-  if (files > 0 && ffree < 1000) return problem(`${text}, but only ${ffree} more files can be created. Delete files`)
+  const text = `${(free / gigabyte).toFixed(1)} GB are free in ${resolve(dataDir)}`
+  if (files > 0 && ffree < 1000)
+    return problem(`${text}, but only ${ffree} more files can be created. Delete some files`)
   if (free < gigabyte / 10) return problem(`${text}. Free up space, or writes will soon fail`)
   return free < gigabyte ? warning(text) : ok(text)
 }
@@ -73,13 +74,13 @@ export async function checkDatabase({ dataDir, hasDatabaseUrl }: Installation): 
   assertUndamaged(dataDir)
   const facts = must(inspectDatabase(dataDir), 'an existing database file can be inspected')
   if (facts.schema === 'older')
-    return warning('has the schema of an older version, which the next start migrates. Make a backup first')
+    return warning('has the schema of an older version, which the next start will migrate. Make a backup first')
   if (facts.journalMode !== 'wal')
-    return problem(`is in ${facts.journalMode} mode instead of WAL mode. Start the server once`)
+    return problem(`is in ${facts.journalMode} mode, not WAL mode. Start the server once to switch it to WAL`)
   if (facts.walBytes > walBytesMax) {
     const size = (facts.walBytes / gigabyte).toFixed(1)
     return warning(
-      `its WAL file has ${size} GB, because another program is reading the database. Find that program with fuser and stop it`,
+      `its WAL file is ${size} GB, because another program is reading the database. Find that program with fuser and stop it`,
     )
   }
   return ok('SQLite in WAL mode, schema of this version')
@@ -128,7 +129,7 @@ export function checkClock({ dataDir, hasDatabaseUrl }: Installation): Found {
   if (newestAt - now.getTime() <= clockMsMax) return ok(now.toISOString())
   const ahead = new Date(newestAt).toISOString()
   return problem(
-    `the time is ${now.toISOString()}, but the database was last written at ${ahead}. Set the clock (timedatectl)`,
+    `the time is ${now.toISOString()}, but the last write to the database was at ${ahead}. Set the clock (timedatectl)`,
   )
 }
 

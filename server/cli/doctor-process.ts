@@ -87,7 +87,7 @@ export async function checkOpenFiles(of: Installation): Promise<Found> {
 
 export async function checkDrain(of: Installation): Promise<Found> {
   const { drainSeconds } = await limitsOf(of)
-  const message = `takes up to ${drainSeconds} s (drainSeconds). Set a longer TimeoutStopSec of a unit, or stop timeout of a container`
+  const message = `takes up to ${drainSeconds} s (drainSeconds). Set the systemd unit's TimeoutStopSec, or the container's stop timeout, to more than that`
   return { status: 'ok', message }
 }
 

@@ -28,7 +28,7 @@ export async function reconcile({ apply: applies = false, days: text, ...common 
   })
   const left = found.differences.filter(({ isApplied }) => !isApplied).length
   const verdict = left === 0 ? 'no differences found.' : `${left} differ. Add --apply to apply the provider's state.`
-  const summary = `${found.topups} top-ups of ${days} days: ${verdict}`
+  const summary = `${found.topups} top-ups from the last ${days} days: ${verdict}`
   print(common, found, [...lines, summary].join('\n'))
   if (left > 0) process.exitCode = 1
 }

@@ -28,7 +28,7 @@ export async function rotateSecret(options: Options): Promise<void> {
   const { reencrypted, unchanged, unreadable } = counts
   if (unreadable.length === 0) dropOldSecrets(dataDir)
   const lines = [
-    `Re-encrypted ${reencrypted} secrets of connectors, webhooks and mails; ${unchanged} already used the current secret.`,
+    `Re-encrypted ${reencrypted} secrets of connectors, webhooks and emails; ${unchanged} already used the current secret.`,
     ...unreadable.map((id) =>
       id.startsWith('mail_')
         ? `${id} is encrypted with an unknown secret and will not be sent. Invite the recipient again.`

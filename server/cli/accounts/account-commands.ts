@@ -63,8 +63,8 @@ function addUsers(users: Command): void {
     .action(lazily(async () => (await import('./user-commands.ts')).creditUser))
   withCursor(ofUser(users.command('tasks')))
     .description("list a user's tasks, newest first")
-    .option('--status <status>', 'only tasks with this status: pending, processing, completed or failed')
-    .option('--outcome <outcome>', 'only tasks with this outcome: completed, failed, canceled or expired')
+    .option('--status <status>', 'only tasks with this status (pending, processing, completed or failed)')
+    .option('--outcome <outcome>', 'only tasks with this outcome (completed, failed, canceled or expired)')
     .option('--agent-id <id>', 'only tasks of this agent')
     .action(lazily(async () => (await import('./user-lists.ts')).listTasks))
   withCursor(ofUser(users.command('transactions')))
@@ -98,7 +98,7 @@ function addKeys(keys: Command): void {
     .option('--overlap-seconds <seconds>', 'how long the old key stays valid (86400 by default)', wholeNumber)
     .action(lazily(async () => (await import('./key-commands.ts')).rotateUserKey))
   withKey(ofUser(keys.command('revoke')), 'keys')
-    .description('revoke a key immediately')
+    .description('immediately revoke a key')
     .action(lazily(async () => (await import('./key-commands.ts')).revokeUserKey))
 }
 
@@ -123,7 +123,7 @@ function addPlatformKeys(keys: Command): void {
     .description('list platform keys, newest first')
     .action(lazily(async () => (await import('./platform-key-commands.ts')).listOwnKeys))
   withKey(common(keys.command('revoke')), 'platform-keys')
-    .description('revoke a platform key and the client tokens created with it immediately')
+    .description('immediately revoke a platform key and the client tokens created with it')
     .action(lazily(async () => (await import('./platform-key-commands.ts')).revokeOwnKey))
 }
 

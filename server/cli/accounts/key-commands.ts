@@ -13,7 +13,7 @@ export async function createUserKey(options: OfUser): Promise<void> {
     const userId = await findUserId(parts, options)
     return await createKey(parts, { caller: { ...operator, userId }, input })
   })
-  print(options, created, `${created.key}\nThis is shown once (${created.id}).`)
+  print(options, created, `${created.key}\nThe key ${created.id} is shown only once.`)
 }
 
 export async function listUserKeys(options: OfUser): Promise<void> {
@@ -33,7 +33,7 @@ export async function rotateUserKey(options: OfUser & { keyId: string }): Promis
     const userId = await findUserId(parts, options)
     return await rotateKey(parts, { caller: { ...operator, userId }, input })
   })
-  const said = `This is shown once (${created.id}). ${input.keyId} is valid for ${input.overlapSeconds} more seconds.`
+  const said = `The key ${created.id} is shown only once. ${input.keyId} is valid for ${input.overlapSeconds} more seconds.`
   print(options, created, `${created.key}\n${said}`)
 }
 

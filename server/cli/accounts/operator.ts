@@ -35,7 +35,7 @@ export async function findUserId({ store }: Parts, { user }: { user: string }): 
   if (id === undefined) {
     throw new ErrandError(
       'NOT_FOUND',
-      `--user: No user has the id, email address or external id "${user}". Run \`errand users list\`.`,
+      `--user: no user has the id, email address or external id "${user}". Run \`errand users list\`.`,
     )
   }
   if (byExternalId && byExternalId.id !== id) {

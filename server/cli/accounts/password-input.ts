@@ -17,7 +17,7 @@ export async function readPassword({ password, passwordStdin }: PasswordOptions)
   }
   if (!process.stdin.isTTY) {
     throw new UsageError(
-      '--password: requires a terminal to ask for the password. Pipe the password to --password-stdin.',
+      '--password: can prompt only in a terminal. Use --password-stdin and pipe the password to the command.',
     )
   }
   const typed = await ask('Password: ')
@@ -27,7 +27,7 @@ export async function readPassword({ password, passwordStdin }: PasswordOptions)
 }
 
 const exposed =
-  '--password: other users of this machine can see the password in the process list. Omit the value to be asked, or use --password-stdin.'
+  '--password: other users of this machine can see the password in the process list. Omit the value to be prompted for it, or use --password-stdin.'
 
 function ask(question: string): Promise<string> {
   const output = new Writable({ write: (_chunk, _encoding, done) => done() })

@@ -9,7 +9,7 @@ import { printPage } from './user-lists.ts'
 export async function createOwnKey(options: Common): Promise<void> {
   const input = parseInput(CreatePlatformKeyInput, options)
   const created = await withParts(options, (parts) => createPlatformKey(parts, { adminId: null, input }))
-  print(options, created, `${created.key}\nThis is shown once (${created.id}).`)
+  print(options, created, `${created.key}\nThe key ${created.id} is shown only once.`)
 }
 
 export async function listOwnKeys(options: Common): Promise<void> {

@@ -44,7 +44,7 @@ export async function setPassword(options: OfUser & PasswordOptions) {
     const password = must(await readPassword({ password: true, ...options }), 'the command always reads a password')
     const passwordHash = await hashChecked({ email, password })
     if (!(await parts.store.setPassword({ userId, passwordHash, from, keepLoginId: null }))) {
-      const message = 'Another request changed the password at the same time. Check that before you try again.'
+      const message = 'Another request changed the password at the same time. Check the audit log before you try again.'
       throw new ErrandError('CONFLICT', message)
     }
     return await admin.getUser(parts, { caller: operator, userId })

@@ -46,7 +46,7 @@ async function checkPlan(plan: string, { config, force = false }: Options): Prom
   }
   const { named } = new Catalogue(await loadConfigFile(file), null).plans
   if (named.has(plan)) return
-  const message = `--plan: ${file} does not have the plan "${plan}". Its plans are ${[...named.keys()].join(', ') || 'none'}.`
-  if (!force) throw new UsageError(`${message} Use one of these or --force.`)
+  const message = `--plan: ${file} does not have the plan "${plan}". Its plans: ${[...named.keys()].join(', ') || 'none'}.`
+  if (!force) throw new UsageError(`${message} Use one of them, or add --force.`)
   process.stderr.write(`errand: warning: ${message} The default plan applies until the file has a plan of that name.\n`)
 }

@@ -45,9 +45,7 @@ export async function backup(file: string, options: Common): Promise<void> {
   } catch (error) {
     for (const path of Object.values(left)) await rm(path, { recursive: true, force: true }).catch(() => {})
     throw ['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes(codeOf(error))
-      ? new Error(
-          `The disk of ${folder} does not have enough space for the backup. Free up space or choose another folder.`,
-        )
+      ? new Error(`There is not enough disk space for the backup in ${folder}. Free up space or choose another folder.`)
       : error
   }
   const { bad, copied, deleted } = result

@@ -44,7 +44,7 @@ export async function restore(backup: string, options: RestoreOptions): Promise<
     const facts = await prepare(backup, { folder, options }).catch(async (error: unknown) => {
       await rm(folder, { recursive: true, force: true })
       throw ['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes(codeOf(error))
-        ? new Error(`The disk of ${dataDir} does not have enough space for the backup. Free up space and retry.`)
+        ? new Error(`There is not enough disk space for the backup in ${dataDir}. Free up space and retry.`)
         : error
     })
     const previous = placeRestored(dataDir, folder)
@@ -121,7 +121,8 @@ function report(options: RestoreOptions, restored: Report): void {
     previous && `The old database is now in ${previous}.`,
     isMigrated && 'An older version wrote the backup, so its schema was migrated.',
     newestAt !== null && `The newest transaction is from ${isoTime(newestAt)}. All later changes are lost.`,
-    !isSecretSet && `Before you start the server, copy its file "secret" to ${dataDir}, or set ERRAND_SECRET.`,
+    !isSecretSet &&
+      `Before you start the server, copy the file "secret" of the old installation to ${dataDir}, or set ERRAND_SECRET.`,
     ...reconcileLines(open),
     hasPayments &&
       `To credit payments made since the backup, run \`errand payments reconcile --days ${days} --apply\`.`,
@@ -141,7 +142,7 @@ function reconcileLines(open: Omit<Prepared, 'ledger' | 'isMigrated' | 'newestAt
     openTurns.count > 0 && `Interrupted replies, whose holds are released at the next start${named(openTurns)}`,
     unpaidTopups.count > 0 && `Unpaid top-ups, which may have been paid since the backup${named(unpaidTopups)}`,
     pendingDeliveries > 0 && `Webhook deliveries that may be sent a second time: ${pendingDeliveries}`,
-    pendingMails > 0 && `Mails that may be sent a second time: ${pendingMails}`,
+    pendingMails > 0 && `Emails that may be sent a second time: ${pendingMails}`,
     missingPayloads.length > 0 && `Missing payloads: ${missingPayloads.join(', ')}`,
   ]
 }

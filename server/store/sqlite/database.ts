@@ -30,7 +30,7 @@ export function hasDatabase(dataDir: string): boolean {
 /** Opens the database with durable commits. The busy timeout blocks the calling thread. */
 export function openConnection(dataDir: string, busyTimeoutMs: number): Database.Database {
   if (isRestoring(dataDir)) {
-    throw new StoreOpenError(`A restore of ${dataDir} has not finished. Start \`errand serve\`, which completes it.`)
+    throw new StoreOpenError(`A restore to ${dataDir} did not finish. Start \`errand serve\` to complete it.`)
   }
   const logDamage = findLogDamage(databaseFile(dataDir))
   if (logDamage) throw new StoreOpenError(describeLogDamage(logDamage))

@@ -44,7 +44,7 @@ export function lockForRestore(dataDir: string, replaces: boolean): { folder: st
     const payloads = lstatSync(join(dataDir, 'payloads'), { throwIfNoEntry: false })
     if (payloads?.isDirectory() && payloads.dev !== statSync(dataDir).dev) {
       throw new StoreOpenError(
-        `${join(dataDir, 'payloads')} is a separate file system. Choose another folder with --data, and copy it afterwards.`,
+        `${join(dataDir, 'payloads')} is a separate file system and cannot be replaced. Restore to another folder with --data, then copy its contents to ${dataDir}.`,
       )
     }
     const litestream = join(dataDir, '.errand.db-litestream')

@@ -10,6 +10,6 @@ export const exportedSetting = 'exported'
 export function assertNotExported(exportedAt: string | undefined): void {
   if (exportedAt === undefined) return
   throw new StoreOpenError(
-    `This installation was exported at ${exportedAt} and may run elsewhere. If it does not, run \`errand export --undo\` to use it here again.`,
+    `This installation was exported at ${exportedAt} and may be running elsewhere. If it is not, run \`errand export --undo\` to use it here again.`,
   )
 }

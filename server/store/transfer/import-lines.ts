@@ -16,7 +16,7 @@ const batchRows = 500
 const batchBytes = 1_048_576
 /** Maximum size of a line. A payload is one line in base64. */
 const lineBytesMax = 268_435_456
-const incomplete = 'The export is incomplete or was changed. Create a new export and import that.'
+const incomplete = 'The export is incomplete or was changed. Create a new export and import it.'
 
 export type Lines = AsyncGenerator<Buffer, void>
 
@@ -63,7 +63,7 @@ export async function importLines(
       await db.insert(table, batch)
     } catch (error) {
       throw new Error(
-        `The database rejected rows for the table "${table.name}" (${messageOf(error)}). Create a new export and import that.`,
+        `The database rejected rows for the table "${table.name}" (${messageOf(error)}). Create a new export and import it.`,
         { cause: error },
       )
     }

@@ -9,7 +9,7 @@ import { runErrand, startProcess } from '../../support/test-process.ts'
 import { newDataDir, startService } from '../../support/test-service.ts'
 import { linesOf, refusal, usersIn, withChecksum } from '../transfer-runs.ts'
 
-const incomplete = '1 errand: The export is incomplete or was changed. Create a new export and import that.\n'
+const incomplete = '1 errand: The export is incomplete or was changed. Create a new export and import it.\n'
 const otherVersion = '1 errand: Another version of Errand wrote this export. Import it with that version.\n'
 
 /** Creates a data directory with one user, and exports it. */
@@ -33,7 +33,7 @@ await describePostgres('rejected exports and imports', (server: PostgresServer) 
   test('no command opens an exported installation until the export is undone', async () => {
     const { dataDir, file } = await newExport()
     const exported =
-      /^1 errand: This installation was exported at \S+ and may run elsewhere\. If it does not, run `errand export --undo`/
+      /^1 errand: This installation was exported at \S+ and may be running elsewhere\. If it is not, run `errand export --undo`/
     for (const command of [
       ['users', 'list'],
       ['users', 'credit', '--user', 'person@example.com', '--amount-usd', '1'],
@@ -89,7 +89,7 @@ await describePostgres('rejected exports and imports', (server: PostgresServer) 
       [
         'a removed parent',
         [header, ...rows.toSpliced(1, 1)].join(''),
-        /^1 errand: The database rejected rows for the table "accounts" \(.*foreign key.*\)\. Create a new export and import that\.\n$/i,
+        /^1 errand: The database rejected rows for the table "accounts" \(.*foreign key.*\)\. Create a new export and import it\.\n$/i,
       ],
       ['a line after the end', [...lines, end].join(''), incomplete],
       ['a later format', lines.join('').replace('"version":1', '"version":2'), otherVersion],
@@ -171,7 +171,7 @@ await describePostgres('rejected exports and imports', (server: PostgresServer) 
       ['import', file],
     ]) {
       expect(await refusal(args, env)).toMatch(
-        /^1 errand: Errand is using the database\. It has these connections: .* Stop every node and command, then try again\.\n$/,
+        /^1 errand: Errand is using the database\. These connections are open: .* Stop every node and command, then try again\.\n$/,
       )
     }
     await node.stop()

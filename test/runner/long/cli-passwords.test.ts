@@ -74,7 +74,7 @@ test('warns about a password on the command line, and needs a terminal to prompt
   const asked = pipe(dataDir, set.slice(0, -2), '')
   await expect(asked).rejects.toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('Pipe the password to --password-stdin'),
+    stderr: expect.stringContaining('Use --password-stdin'),
   })
   rmSync(dataDir, { recursive: true })
 })

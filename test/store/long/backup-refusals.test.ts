@@ -67,7 +67,7 @@ test.for([
   try {
     const refusal = await refusalOf(join(disk, 'backup.db'))
     expect(refusal).toBe(
-      `1 errand: The disk of ${disk} does not have enough space for the backup. Free up space or choose another folder.\n`,
+      `1 errand: There is not enough disk space for the backup in ${disk}. Free up space or choose another folder.\n`,
     )
     expect(readdirSync(disk)).toEqual([])
   } finally {

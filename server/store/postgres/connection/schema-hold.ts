@@ -192,11 +192,11 @@ async function assertAlone(client: Queries, purpose: keyof typeof inUse): Promis
       await pause(othersPauseMs)
       continue
     }
-    const using = connections === null ? '' : ` It has these connections: ${connections}.`
+    const using = connections === null ? '' : ` These connections are open: ${connections}.`
     const leased =
       leaseSeconds === null
         ? ''
-        : ` Tasks or chats are leased to a node, for ${leaseSeconds} s if that node has ended without releasing them.`
+        : ` Tasks or chats are leased to a node. If that node has ended without releasing them, the leases expire in ${leaseSeconds} s.`
     const [what, remedy] = inUse[purpose]
     throw new StoreOpenError(`${what}${using}${leased} ${remedy}`)
   }

@@ -75,7 +75,7 @@ test("rotation replaces the data directory's secret, keeps the old secret and ca
   expect(await tokensUnder(dataDir, third)).toEqual(['token-0', 'token-1', 'token-2'])
   const said = await runErrand(['secret', 'rotate', '--data', dataDir])
   expect(said).toMatch(
-    /^Re-encrypted 3 secrets of connectors, webhooks and mails; 0 already used the current secret\.\n$/,
+    /^Re-encrypted 3 secrets of connectors, webhooks and emails; 0 already used the current secret\.\n$/,
   )
   rmSync(dataDir, { recursive: true })
 })
