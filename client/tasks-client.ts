@@ -203,7 +203,7 @@ function timeoutError(timeoutMs: number, { idempotencyKey, taskId, lastFailure }
   const what =
     taskId === undefined
       ? `The service did not confirm the task within ${timeoutMs} ms. Run it again with the idempotencyKey ${idempotencyKey}.`
-      : `The task ${taskId} did not end within ${timeoutMs} ms and continues. Wait for it again.`
+      : `The task ${taskId} did not end within ${timeoutMs} ms, but it continues. Wait for it again.`
   const why = lastFailure ? ` The last failure was: ${lastFailure.message}` : ''
   return new ErrandClientError('TIMEOUT', what + why, { taskId, cause: lastFailure })
 }

@@ -90,7 +90,7 @@ export async function unwrap<Event = WebhookEvent>(
     throw refused('the header webhook-timestamp is not a time in seconds. Pass the headers unchanged')
   if (!(Math.abs(Date.now() - Number(timestamp) * 1000) <= toleranceSeconds * 1000)) {
     throw refused(
-      `the header webhook-timestamp is more than ${describeSeconds(toleranceSeconds)} from now. Check the clock`,
+      `the header webhook-timestamp differs from the current time by more than ${describeSeconds(toleranceSeconds)}. Check the clock`,
     )
   }
   const bytes = typeof body === 'string' ? new TextEncoder().encode(body) : new Uint8Array(body)
@@ -105,7 +105,7 @@ export async function unwrap<Event = WebhookEvent>(
   } catch (cause) {
     throw new ErrandClientError(
       'BAD_RESPONSE',
-      'The signature of the webhook is valid, but its body is not JSON. Check its sender.',
+      "The webhook's signature is valid, but its body is not JSON. Check its sender.",
       { cause },
     )
   }

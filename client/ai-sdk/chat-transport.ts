@@ -244,7 +244,7 @@ function toPart({ filename, text, type, url }: UIPart): ChatMessagePart {
   if (type !== 'file' || mediaType === undefined || data === undefined) {
     throw invalidArgument(
       'messages',
-      `Must contain only text, and files as data: URLs. Remove the part of type ${type}`,
+      `Must contain only text and files with data: URLs. Remove the part of type ${type}`,
     )
   }
   return { type, mediaType, data, ...(typeof filename === 'string' && { filename }) }

@@ -41,7 +41,7 @@ function brokenOff(cause?: unknown): ErrandClientError {
   const why = cause === undefined ? '' : ` (${describeCause(cause)})`
   return new ErrandClientError(
     'NETWORK_ERROR',
-    `The stream broke before the end of the task${why}. Follow the task again.`,
+    `The stream was interrupted before the task ended${why}. Follow the task again.`,
     { cause },
   )
 }

@@ -197,6 +197,6 @@ function openAgain(
 
 function brokenOff(cause?: unknown, isGone = false): ErrandClientError {
   const why = cause === undefined ? '' : ` (${describeCause(cause)})`
-  const message = `The stream broke before its end${why}. Look up the reply's charge in the transactions.`
+  const message = `The stream was interrupted before its end${why}. Look up the reply's charge in the transactions.`
   return new ErrandClientError(isGone ? 'BAD_RESPONSE' : 'NETWORK_ERROR', message, { cause })
 }

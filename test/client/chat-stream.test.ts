@@ -159,7 +159,9 @@ for (const [name, text, end] of broken) {
     received.resolve()
     const error = await rejection(stream.next())
     expect(error).toMatchObject({ code: 'NETWORK_ERROR', status: undefined, requestId: 'req_1' })
-    expect(error.message).toMatch(/^The stream broke before its end.*\. Look up the reply's charge in the transactions/)
+    expect(error.message).toMatch(
+      /^The stream was interrupted before its end.*\. Look up the reply's charge in the transactions/,
+    )
     expect(await stream.next()).toEqual({ done: true, value: undefined })
     expect(stub.requests).toHaveLength(1)
     await stub.stop()

@@ -77,7 +77,7 @@ test('TIMEOUT says that the task continues, and waiting for it again works', asy
   const { taskId } = await client.tasks.create({ endpointId: 'test.wait', params: { ms: 1000 } })
   const error = await rejection(client.tasks.wait(taskId, { timeoutMs: 50 }))
   expect(error).toMatchObject({ code: 'TIMEOUT', status: undefined, taskId })
-  expect(error.message).toBe(`The task ${taskId} did not end within 50 ms and continues. Wait for it again.`)
+  expect(error.message).toBe(`The task ${taskId} did not end within 50 ms, but it continues. Wait for it again.`)
   expect((await client.tasks.wait(taskId, { timeoutMs: Infinity })).status).toBe('completed')
   await service.stop()
 })

@@ -313,7 +313,7 @@ test('rejects unsupported requests before sending anything', async () => {
   expect(chat.error?.message).toMatch(/^messages: Must end with a new user message/)
   await chat.sendMessage({ files: [{ type: 'file', mediaType: 'image/png', url: 'https://example.com/a.png' }] })
   expect(chat.error?.message).toBe(
-    'messages: Must contain only text, and files as data: URLs. Remove the part of type file',
+    'messages: Must contain only text and files with data: URLs. Remove the part of type file',
   )
   const nowhere = openPage({ sessionId: () => undefined })
   await nowhere.resumeStream()
