@@ -41,7 +41,7 @@ export async function openPayloads(settings: PayloadSettings, store: Names, cloc
   const { PostgresPayloadStore } = await import('../store/postgres/payload-parts.ts')
   return await assertPayloadsFound(new PostgresPayloadStore(databaseUrl, clock), {
     store,
-    refusal: 'are not in it. Set ERRAND_PAYLOADS_S3_BUCKET to the bucket that has them.',
+    refusal: 'are not in the database itself. Set ERRAND_PAYLOADS_S3_BUCKET to the bucket that has them.',
   })
 }
 
@@ -55,7 +55,7 @@ async function assertPayloadsFound(payloads: PayloadStore, { refusal, store }: P
   try {
     const named = await store.listPayloads({ afterId: '', limit: pollsMax })
     for (const { id } of named) if (await payloads.openStream(id)) return payloads
-    if (named.length > 0) throw new PayloadPlaceError(`The payloads of this database ${refusal}`)
+    if (named.length > 0) throw new PayloadPlaceError(`This database's payloads ${refusal}`)
     return payloads
   } catch (error) {
     await payloads.close()

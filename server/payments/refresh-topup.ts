@@ -28,7 +28,7 @@ export async function refreshTopup(parts: RefreshParts, { about, ref: named }: R
       return
     }
     if (!found) {
-      log.warn({ ...about, topupId: topup.id }, 'the payment provider does not know a top-up')
+      log.warn({ ...about, topupId: topup.id }, 'a top-up is unknown to the payment provider')
       return
     }
     const { outcome } = await applyState(parts, { topup, state: found.state, about })

@@ -119,7 +119,7 @@ function describeService(server: S3Server): void {
     await first.stop()
     const payloadBucket = await server.newBucket()
     await expect(startService({ dataDir, payloadBucket })).rejects.toThrow(
-      `The payloads of this database are not in the bucket "${payloadBucket.bucket}"`,
+      `This database's payloads are not in the bucket "${payloadBucket.bucket}"`,
     )
     const second = await startService({ dataDir })
     await second.stop()

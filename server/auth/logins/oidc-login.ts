@@ -98,7 +98,7 @@ async function finish(flow: Flow, routed: OidcRequest) {
   const kept = readFlow(cookie.read(request), { providerId, vault })
   if (!kept || Number(kept.until) <= clock.now()) return refuse(routed, { logins, reason: 'expired', setCookies })
   const person = await client.finish(new URL(`${kept.redirectUri}?${query}`), kept).catch((error: unknown) => {
-    log.warn({ requestId: about.requestId, err: error, provider: providerId }, 'a single sign-on failed')
+    log.warn({ requestId: about.requestId, err: error, provider: providerId }, 'single sign-on failed')
     return undefined
   })
   if (!person) {
@@ -108,7 +108,7 @@ async function finish(flow: Flow, routed: OidcRequest) {
   const found = await findUser(flow, person)
   if (typeof found === 'string') {
     const fields = { requestId: about.requestId, provider: providerId, reason: found }
-    log.info(fields, 'a single sign-on was rejected')
+    log.info(fields, 'single sign-on was rejected')
     return refuse(routed, { logins, reason: found, setCookies })
   }
   const login = { userId: found.userId, method: 'oidc', provider: providerId, forget: null } as const

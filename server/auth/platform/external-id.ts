@@ -24,6 +24,6 @@ export const ExternalId = z
   })
   .meta({
     description:
-      "The product's own id of the user: 1 to 200 characters in Unicode form NFC, without control or invisible characters. Case-sensitive",
+      "The product's own id for the user: 1 to 200 characters in Unicode form NFC, without control or invisible characters. Case-sensitive",
     override: { type: 'string', minLength: 1, maxLength: charsMax },
   })

@@ -27,7 +27,7 @@ export async function continuedSession(
   const session = await store.getSession({ userId: caller.userId, sessionId })
   if (!session)
     throw new WireError('NOT_FOUND', 'Session not found. Check the id.', param === undefined ? {} : { param })
-  if (session.agentId !== model) throw badParam('model', `Must be ${session.agentId}, the agent of the session`)
+  if (session.agentId !== model) throw badParam('model', `Must be ${session.agentId}, the session's agent`)
   return { open: () => Promise.resolve({ sessionId }), setting: {} }
 }
 

@@ -243,7 +243,7 @@ function quietly<Result>(work: () => Result): Result | undefined {
   try {
     return work()
   } catch (error) {
-    diag.error('a span could not be created', error)
+    diag.error('could not create a span', error)
     return undefined
   }
 }

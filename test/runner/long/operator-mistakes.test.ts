@@ -16,9 +16,7 @@ test('sets a plan missing from the configuration only with --force', async () =>
     runErrand(['users', 'plan', ...of, '--plan', name, '--config', config, '--json', ...more])
   await expect(plan('padi')).rejects.toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(
-      /"message":"--plan: .* does not have the plan \\"padi\\". Its plans are free, paid\./,
-    ),
+    stderr: expect.stringMatching(/"message":"--plan: .* does not have the plan \\"padi\\". Its plans: free, paid\./),
   })
   expect(await queryRows(dataDir, 'SELECT plan FROM accounts')).toEqual([{ plan: null }])
   expect(JSON.parse(await plan('paid'))).toMatchObject({ plan: 'paid' })
