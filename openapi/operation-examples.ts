@@ -207,7 +207,7 @@ export const operationExamples: Record<string, Example> = {
       id: 'assistant',
       kind: 'code',
       name: 'Assistant',
-      description: 'Paste a table or a text into the chat and send one of a few requests; "help" lists them.',
+      description: 'Paste a table or a text into the chat and send a request. Send "help" for a list.',
       endpoints: [],
       inPlan: true,
       chat: { pricing: rates, contextTokens: 128_000, maxOutputTokens: 4096, reasoning: false, accepts: [] },

@@ -7,12 +7,12 @@ export default defineConfig({
       kind: 'http',
       id: 'reader',
       name: 'Reader',
-      description: 'Tells how easily texts read.',
+      description: 'Measures how easy texts are to read.',
       url: process.env['AGENT_URL'] ?? 'http://127.0.0.1:8100/',
       secret: process.env['AGENT_SECRET'] ?? '',
       endpoints: {
         readability: {
-          description: 'Counts words, sentences and syllables of an English text, and tells its reading ease.',
+          description: 'Counts the words, sentences and syllables of an English text, and returns its reading ease.',
           priceUsd: '0.0050',
           params: z.object({ text: z.string().min(1) }),
           timeoutSeconds: 30,

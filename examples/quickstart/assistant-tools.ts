@@ -19,7 +19,7 @@ export const tools = {
     const shown = columns.slice(0, shownMax)
     const lines = shown.map((column) => {
       const range = 'min' in column ? `, ${column.min} to ${column.max}` : ''
-      return `- ${column.name}: ${column.type}${range}, ${column.distinct} different, ${column.missing} missing`
+      return `- ${column.name}: ${column.type}${range}, ${column.distinct} distinct, ${column.missing} missing`
     })
     const text = [`The table has ${profile.rows} rows and ${columns.length} columns:`, ...lines, ...profile.warnings]
     return { output: { ...profile, columnCount: columns.length, columns: shown }, text: text.join('\n') }
@@ -49,6 +49,6 @@ function phraseQuery(query: Query, output: Awaited<ReturnType<typeof queryTable>
     const more = output.groupCount > lines.length ? [`- and ${output.groupCount - lines.length} more`] : []
     return [`The ${what} by ${groupBy}, over ${only}:`, ...lines, ...more].join('\n')
   }
-  const skipped = output.skipped > 0 ? ` Cells that are no numbers, left out: ${output.skipped}.` : ''
+  const skipped = output.skipped > 0 ? ` Skipped cells that are not numbers: ${output.skipped}.` : ''
   return `The ${what} is ${output.value ?? 'unknown'}, over ${only}.${skipped}`
 }

@@ -37,8 +37,8 @@ const patterns: readonly Pattern[] = [
 ]
 
 const help =
-  'I am a small program without a language model. Paste a text, or a table as CSV with the names of its columns in the ' +
-  'first row. Then, or in the same message after an empty line, send one of:\n' +
+  'I am a small program without a language model. Paste a text, or a table as CSV with the column names in the ' +
+  'first row. Then, or in the same message after an empty line, send one of these requests:\n' +
   patterns.map(({ example }) => `- ${example}`).join('\n')
 
 /** Filler words before and after a request. */
@@ -93,7 +93,7 @@ async function* reply({ message, history, signal }: ChatRun): AsyncGenerator<Cha
   const earlier = history.filter(({ role }) => role === 'user').map(({ content }) => readMessage(content))
   const readsTable = request.tool.startsWith('data.')
   const found = [...earlier, own].findLast(({ pasted }) => pasted !== '' && isTable(pasted) === readsTable)
-  if (found === undefined) return yield* streamText(`No ${readsTable ? 'table' : 'text'} was pasted yet. ${help}`)
+  if (found === undefined) return yield* streamText(`No ${readsTable ? 'table' : 'text'} has been pasted yet. ${help}`)
 
   yield { type: 'tool-call', id: 'call-1', name: request.tool, arguments: request.args }
   let answer: { output: object; text: string }

@@ -8,7 +8,7 @@ import { profile } from './profile-csv.ts'
 import { summarize } from './summarize-text.ts'
 
 const fail = defineEndpoint({
-  description: 'Always fails, so that you can see the charge and the full refund among the transactions.',
+  description: 'Always fails, so that you can see the charge and the full refund in the transactions.',
   priceUsd: '0.0100',
   timeoutSeconds: 10,
   params: z.object({
@@ -25,7 +25,7 @@ const fail = defineEndpoint({
 })
 
 const wait = defineEndpoint({
-  description: 'Waits, so that you can watch a task while it is being processed.',
+  description: 'Waits, so that you can watch a task while it runs.',
   priceUsd: '0.0010',
   timeoutSeconds: 90,
   retries: 1,
@@ -39,7 +39,7 @@ const wait = defineEndpoint({
 })
 
 const connectedTools = defineEndpoint({
-  description: 'Lists the tools of the connected services that the task names as connectorIds, with their arguments.',
+  description: 'Lists the tools of the connectors in connectorIds, and their arguments.',
   priceUsd: '0.0010',
   timeoutSeconds: 60,
   params: z.object({}),
@@ -47,12 +47,12 @@ const connectedTools = defineEndpoint({
 })
 
 const callTool = defineEndpoint({
-  description: 'Calls a tool of the connected services that the task names as connectorIds.',
+  description: 'Calls a tool of the connectors in connectorIds.',
   priceUsd: '0.0050',
   timeoutSeconds: 120,
   params: z.object({
-    tool: z.string().min(1).describe('Name of the tool, as services.tools lists it.'),
-    arguments: z.record(z.string(), z.unknown()).default({}).describe('The arguments that the tool takes.'),
+    tool: z.string().min(1).describe('Name of the tool, as listed by services.tools.'),
+    arguments: z.record(z.string(), z.unknown()).default({}).describe('Arguments of the tool.'),
   }),
   run: ({ connectors, params }) => connectors.call(params.tool, params.arguments),
 })
@@ -66,14 +66,14 @@ export default defineConfig({
       kind: 'code',
       id: 'text',
       name: 'Text tools',
-      description: 'Summaries and keywords of texts in any language. They run on this machine, without a model.',
+      description: 'Summarizes texts and finds their keywords, in any language. Runs on this machine, without a model.',
       endpoints: { summarize, keywords },
     },
     {
       kind: 'code',
       id: 'data',
       name: 'Data tools',
-      description: 'A close look at tables: what each column of a CSV holds, with its figures.',
+      description: 'Profiles CSV tables: the type, range and statistics of each column.',
       endpoints: { profile },
     },
     {
@@ -81,8 +81,8 @@ export default defineConfig({
       id: 'assistant',
       name: 'Assistant',
       description:
-        'Paste a table or a text into the chat and send one of a few requests, such as "total amount by city" or ' +
-        '"5 keywords"; "help" lists them. Runs on this machine, without a model.',
+        'Paste a table or a text into the chat and send a request such as "total amount by city" or ' +
+        '"5 keywords". Send "help" for a list. Runs on this machine, without a model.',
       chat: assistantChat,
     },
     {
@@ -97,7 +97,7 @@ export default defineConfig({
       kind: 'code',
       id: 'demo',
       name: 'Demonstrations',
-      description: 'Tasks that show how the service behaves: one fails and is refunded, one takes its time.',
+      description: 'Shows how the service behaves: one task fails and is refunded, and one takes a while.',
       endpoints: { fail, wait },
     },
   ],

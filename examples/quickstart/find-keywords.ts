@@ -87,14 +87,14 @@ function* readPhrases(sentence: string, language: string): Generator<Phrase> {
 
 export const keywords = defineEndpoint({
   description:
-    'Finds the words and phrases of up to four words that a text is about, best first, each with its score and how ' +
-    'often it occurs. Works offline; the language is recognized by the text itself.',
+    'Finds the words and phrases (up to four words) that best describe a text, most relevant first, with the score ' +
+    'and frequency of each. Works offline, and detects the language of the text.',
   priceUsd: '0.0050',
   timeoutSeconds: 120,
   retries: 1,
   params: z.object({
     text: textWithWords.describe('The text to find keywords in: plain text or Markdown, with at least one word.'),
-    limit: z.int().min(1).max(50).default(10).describe('How many keywords are returned at most.'),
+    limit: z.int().min(1).max(50).default(10).describe('Maximum number of keywords to return.'),
   }),
   output: z.object({
     keywords: z.array(z.object({ phrase: z.string(), score: z.number(), count: z.int() })),

@@ -4,8 +4,8 @@ import { profile, profileCsv } from './profile-csv.ts'
 import { summarize, summarizeText } from './summarize-text.ts'
 
 const draftParams = z.object({
-  brief: z.string().min(1, 'The brief is empty.').max(20_000).describe('What the text must say, and to whom.'),
-  tone: z.enum(['friendly', 'neutral', 'formal']).default('neutral').describe('How it sounds.'),
+  brief: z.string().min(1, 'The brief is empty.').max(20_000).describe('What the text should say, and to whom.'),
+  tone: z.enum(['friendly', 'neutral', 'formal']).default('neutral').describe('Tone of the text.'),
 })
 
 /** Returns an agent for the language model that the environment names, or undefined if it names none. */
@@ -16,7 +16,7 @@ export async function openModelAgent(env: NodeJS.ProcessEnv) {
     kind: 'model',
     id: 'model',
     name: 'Language model',
-    description: `Converses and writes by ${found.label}; looks at tables and texts by exact tools of this machine.`,
+    description: `Chats and writes with ${found.label}. Analyzes tables and texts with exact tools on this machine.`,
     model: found.model,
     instructions:
       'You are a helpful assistant. Answer briefly. For figures of a table call profile_csv and for the summary of a ' +
@@ -49,7 +49,7 @@ export async function openModelAgent(env: NodeJS.ProcessEnv) {
     },
     endpoints: {
       draft: {
-        description: 'Drafts a short text, such as an e-mail or a notice, from what it must say.',
+        description: 'Drafts a short text, such as an email or a notice, from a brief.',
         priceUsd: '0.0200',
         timeoutSeconds: 120,
         retries: 1,

@@ -61,9 +61,10 @@ function isDate(value: string): boolean {
 
 export const profile = defineEndpoint({
   description:
-    "Describes each column of a CSV table: its type, missing and different values, a number column's minimum, maximum, " +
-    "mean, median and standard deviation, a date column's range, a text column's most frequent values. Numbers have a " +
-    'decimal point; "1,5" is text, and so is "007". Dates are ISO 8601. Broken quotes fail, naming the line.',
+    'Describes each column of a CSV table: its type, its missing and distinct values, and either the minimum, maximum, ' +
+    'mean, median and standard deviation (numbers), the range (dates), or the most frequent values (text). Numbers ' +
+    'have a decimal point: "1,5" and "007" are text. Dates are ISO 8601. Unbalanced quotes cause an error that names ' +
+    'the line.',
   priceUsd: '0.0200',
   timeoutSeconds: 120,
   retries: 1,
@@ -71,13 +72,13 @@ export const profile = defineEndpoint({
     csv: z
       .string()
       .min(1, 'The CSV is empty.')
-      .describe('The table as CSV text. Values with separators, quotes or line breaks stand in double quotes.'),
+      .describe('The table as CSV text. Values with separators, quotes or line breaks must be in double quotes.'),
     delimiter: z
       .string()
       .regex(/^[^"\r\n]$/, 'The delimiter must be one character other than a quote or a line break.')
       .optional()
-      .describe('The one character between values. Left out, it is detected among comma, semicolon, tab and bar.'),
-    header: z.boolean().default(true).describe('Whether the first row holds the names of the columns.'),
+      .describe('Character between values. If omitted, it is detected: comma, semicolon, tab or vertical bar.'),
+    header: z.boolean().default(true).describe('Whether the first row contains the column names.'),
   }),
   run: ({ params: { csv, ...options }, signal }) => profileCsv(csv, { ...options, signal }),
 })

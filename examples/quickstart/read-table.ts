@@ -58,8 +58,8 @@ export async function readTable(csv: string, options: TableOptions): Promise<Tab
   const { rows, short, long } = counts
   const warnings = [
     ...(rows === 0 ? ['The table has no rows below its header.'] : []),
-    ...(short > 0 ? [`Rows with fewer values than there are columns: ${short}. The rest counts as missing.`] : []),
-    ...(long > 0 ? [`Rows with more values than there are columns: ${long}. The surplus is left out.`] : []),
+    ...(short > 0 ? [`Rows with fewer values than columns: ${short}. The other values count as missing.`] : []),
+    ...(long > 0 ? [`Rows with more values than columns: ${long}. The extra values are ignored.`] : []),
   ]
   return { names, columns, rows, delimiter, warnings }
 }

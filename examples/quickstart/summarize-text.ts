@@ -65,14 +65,17 @@ export async function summarizeText(text: string, options: { sentences: number; 
     sentences: chosen,
     totals,
     language,
-    notes: sentences.length < options.sentences ? [`Different sentences of the text: only ${sentences.length}.`] : [],
+    notes:
+      sentences.length < options.sentences
+        ? [`Distinct sentences in the text: ${sentences.length}, fewer than requested.`]
+        : [],
   }
 }
 
 export const summarize = defineEndpoint({
   description:
-    'Summarizes a text by its own most central sentences, word for word and in their order. Works offline, in any ' +
-    'language, from a paragraph to a book. Answers with the sentences, their scores, and counts of sentences and words.',
+    'Summarizes a text by quoting its most central sentences in their original order. Works offline, in any language, ' +
+    'for texts from a paragraph to a book. Returns the sentences, their scores, and counts of sentences and words.',
   priceUsd: '0.0100',
   timeoutSeconds: 120,
   retries: 1,
@@ -83,7 +86,7 @@ export const summarize = defineEndpoint({
       .min(1)
       .max(20)
       .default(3)
-      .describe('How many sentences the summary has at most. A shorter text is returned whole.'),
+      .describe('Maximum number of sentences in the summary. A shorter text is returned unchanged.'),
   }),
   run: ({ params, signal }) => summarizeText(params.text, { sentences: params.sentences, signal }),
 })

@@ -6,5 +6,5 @@ export async function openModel(): Promise<ModelObject> {
   if (process.env['OPENAI_API_KEY']) return openai('gpt-5-mini')
   if (process.env['NODE_ENV'] === 'production') throw new Error('OPENAI_API_KEY: is required in production')
   const { scriptedModel } = await import('errand/testing')
-  return scriptedModel('This is a stub. Set OPENAI_API_KEY in .env to get the answer of a model.')
+  return scriptedModel("This is a stub. Set OPENAI_API_KEY in .env to get a model's answer.")
 }

@@ -7,7 +7,7 @@ export function writer(model: ModelObject) {
     kind: 'model',
     id: 'writer',
     name: 'Writer',
-    description: 'Summarizes texts, and talks about them.',
+    description: 'Summarizes texts and answers questions about them.',
     model,
     instructions: 'You are an editor. Answer briefly, in the language of the text.',
     pricing: { inputPerMillionUsd: '1', outputPerMillionUsd: '4' },

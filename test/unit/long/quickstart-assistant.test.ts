@@ -47,7 +47,7 @@ test('answers a pasted table with a profile and a pasted text with a summary', a
   const table = await ask({ message: sales })
   expect(table.calls).toEqual([{ name: 'data.profile' }])
   expect(table.outputs).toMatchObject([{ rows: 6, columnCount: 6 }])
-  expect(table.text).toContain('6 rows and 6 columns:\n- order_id: integer, 1 to 6, 6 different, 0 missing')
+  expect(table.text).toContain('6 rows and 6 columns:\n- order_id: integer, 1 to 6, 6 distinct, 0 missing')
   const text = await ask({ message: freedoms })
   expect(text.calls).toEqual([{ name: 'text.summarize' }])
   expect(freedoms.replace(/\s+/g, ' ')).toContain(text.text.split(/(?<=\.) (?=[A-Z])/)[0])
@@ -57,7 +57,7 @@ test('computes a total with data.query, reports skipped cells, and streams word 
   const { calls, outputs, text, deltas } = await ask({ before: [sales], message: 'What is the total amount?' })
   expect(calls).toEqual([{ name: 'data.query', operation: 'total', column: 'amount' }])
   expect(outputs).toEqual([{ tableRows: 6, rows: 6, value: 94.8, skipped: 2 }])
-  expect(text).toBe('The total of amount is 94.8, over all 6 rows. Cells that are no numbers, left out: 2.')
+  expect(text).toBe('The total of amount is 94.8, over all 6 rows. Skipped cells that are not numbers: 2.')
   expect(deltas).toHaveLength(text.split(' ').length)
 })
 

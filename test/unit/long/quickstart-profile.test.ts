@@ -201,8 +201,8 @@ test('counts rows with too few or too many cells, and treats absent cells as mis
   expect(rows).toBe(9)
   expect(columns[1]).toMatchObject({ count: 8, missing: 1 })
   expect(warnings).toEqual([
-    'Rows with fewer values than there are columns: 1. The rest counts as missing.',
-    'Rows with more values than there are columns: 7. The surplus is left out.',
+    'Rows with fewer values than columns: 1. The other values count as missing.',
+    'Rows with more values than columns: 7. The extra values are ignored.',
   ])
 })
 

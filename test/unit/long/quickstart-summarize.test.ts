@@ -101,14 +101,14 @@ test('a single sentence is its own summary, with a note', async () => {
   const result = await summarizeText('  Only this\none. ', { sentences: 3 })
   expect(result.summary).toBe('Only this one.')
   expect(result.sentences).toEqual([{ text: 'Only this one.', index: 0, score: 1 }])
-  expect(result.notes).toEqual(['Different sentences of the text: only 1.'])
+  expect(result.notes).toEqual(['Distinct sentences in the text: 1, fewer than requested.'])
 })
 
 test('identical sentences are chosen once and counted each time', async () => {
   const result = await summarizeText('The whale swims. '.repeat(500), { sentences: 3 })
   expect(result.summary).toBe('The whale swims.')
   expect(result.totals).toEqual({ sentences: 500, words: 1500 })
-  expect(result.notes).toEqual(['Different sentences of the text: only 1.'])
+  expect(result.notes).toEqual(['Distinct sentences in the text: 1, fewer than requested.'])
 })
 
 test('of two sentences with equal scores, the earlier one is chosen', async () => {
