@@ -177,7 +177,7 @@ export async function creditUser(
     }
     if (result.reason === 'not-credited') {
       const most = formatUsd(result.platformCredited)
-      const message = `Platform keys can take back at most ${most} USD from this user, the rest of what they credited. Ask an admin to take back more.`
+      const message = `Platform keys can take back at most ${most} USD from this user, the part of their credit that is left. Ask an admin to take back more.`
       throw new ErrandError('FORBIDDEN', message)
     }
     const bound = amount < 0 ? 'below the amount held for turns in progress' : 'above 100 billion USD'

@@ -58,7 +58,7 @@ export function checkDisk({ dataDir }: Installation): Found {
   while (!existsSync(folder)) folder = dirname(folder)
   const { bavail, bsize, ffree, files } = statfsSync(folder)
   const free = bavail * bsize
-  const text = `${(free / gigabyte).toFixed(1)} GB are free in ${resolve(dataDir)}`
+  const text = `${(free / gigabyte).toFixed(1)} GB free in ${resolve(dataDir)}`
   if (files > 0 && ffree < 1000)
     return problem(`${text}, but only ${ffree} more files can be created. Delete some files`)
   if (free < gigabyte / 10) return problem(`${text}. Free up space, or writes will soon fail`)
