@@ -668,7 +668,7 @@ export type LoginOptions = {
 }
 
 export type Mail = {
-  /** Null if the service sends no mail */
+  /** Null if the service does not send email */
   server: {
     host: string
     port: number
@@ -692,7 +692,7 @@ export type Mail = {
     createdAt: string
     attemptedAt: string | null
   }>
-  /** All kinds of mail. `/admin/mail/preview/KIND` shows an example to admins in a browser */
+  /** All kinds of email. `/admin/mail/preview/KIND` shows an example to admins in a browser */
   previews: Array<{
     kind: "invitation" | "sign-up" | "account.exists" | "password" | "balance.low" | "payment.succeeded" | "payment.refunded" | "payment.disputed" | "webhook.disabled" | "key.expiring"
     subject: string
@@ -744,7 +744,7 @@ export type MessagePart = {
 
 export type OpenedUser = {
   id: string
-  /** The user's email address; if there is none, a placeholder that receives no mail */
+  /** The user's email address; if there is none, a placeholder that receives no email */
   email: string
   /** The product's id for a user that it created; null for other users */
   externalId: string | null
@@ -857,7 +857,7 @@ export type Quote = {
 }
 
 export type SentTestMail = {
-  /** Whether the mail server accepted the mail */
+  /** Whether the mail server accepted the email */
   isAccepted: boolean
   error: string | null
 }
@@ -946,11 +946,11 @@ export type System = {
     /** Sum of the balances of all users */
     balanceUsd: string
   } | null
-  /** Null if the service sends no mail */
+  /** Null if the service does not send email */
   mail: {
-    /** Mails not yet sent */
+    /** Emails not yet sent */
     waiting: number
-    /** Mails of the last four days that could not be delivered */
+    /** Emails from the last four days that could not be delivered */
     failed: number
     lastError: {
       message: string
@@ -1276,7 +1276,7 @@ export type Usage = {
 
 export type User = {
   id: string
-  /** The user's email address; if there is none, a placeholder that receives no mail */
+  /** The user's email address; if there is none, a placeholder that receives no email */
   email: string
   /** The product's id for a user that it created; null for other users */
   externalId: string | null

@@ -15,7 +15,7 @@ export const Mail = z
         from: z.string().describe('Sender of all emails'),
       })
       .nullable()
-      .describe('Null if the service sends no mail'),
+      .describe('Null if the service does not send email'),
     newest: z
       .array(
         z.object({
@@ -33,14 +33,14 @@ export const Mail = z
       .describe('The newest 50 emails of the last four days'),
     previews: z
       .array(z.object({ kind, subject: z.string() }))
-      .describe('All kinds of mail. `/admin/mail/preview/KIND` shows an example to admins in a browser'),
+      .describe('All kinds of email. `/admin/mail/preview/KIND` shows an example to admins in a browser'),
   })
   .meta({ id: 'Mail' })
 
 export const SendTestMailInput = z.object({ to: MailAddress })
 export const SentTestMail = z
   .object({
-    isAccepted: z.boolean().describe('Whether the mail server accepted the mail'),
+    isAccepted: z.boolean().describe('Whether the mail server accepted the email'),
     error: z.string().nullable(),
   })
   .meta({ id: 'SentTestMail' })

@@ -34,12 +34,12 @@ export const System = z
       .describe('Result of the last check; null until the first one finishes'),
     mail: z
       .object({
-        waiting: count.describe('Mails not yet sent'),
-        failed: count.describe('Mails of the last four days that could not be delivered'),
+        waiting: count.describe('Emails not yet sent'),
+        failed: count.describe('Emails from the last four days that could not be delivered'),
         lastError: z.object({ message: z.string(), at: isoTimestamp }).nullable(),
       })
       .nullable()
-      .describe('Null if the service sends no mail'),
+      .describe('Null if the service does not send email'),
     lastDay: z
       .object({
         since: isoTimestamp.describe('When the responding process started counting'),

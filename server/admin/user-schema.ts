@@ -12,7 +12,7 @@ import { isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../kernel/
 export const User = z
   .object({
     id: z.string(),
-    email: z.string().describe("The user's email address; if there is none, a placeholder that receives no mail"),
+    email: z.string().describe("The user's email address; if there is none, a placeholder that receives no email"),
     externalId: z.string().nullable().describe("The product's id for a user that it created; null for other users"),
     isAdmin: z.boolean(),
     isSuspended: z.boolean(),

@@ -99,7 +99,7 @@ function addUpkeep(program: Command): void {
     .action(lazily(async () => (await import('./payment-commands.ts')).reconcile))
   program
     .command('mail')
-    .description('manage mail to users')
+    .description('manage email to users')
     .command('test')
     .description('send a test email through ERRAND_SMTP_URL; exit 1 if the server does not accept it')
     .argument('<address>', 'the recipient')

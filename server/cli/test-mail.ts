@@ -9,13 +9,13 @@ const waitMs = 60_000
 
 export async function testMail(to: string, options: { json?: boolean }): Promise<void> {
   const settings = resolveMail()
-  if (!settings) throw new UsageError('ERRAND_SMTP_URL: must be set to send mail')
+  if (!settings) throw new UsageError('ERRAND_SMTP_URL: must be set to send email')
   if (!MailAddress.safeParse(to).success) throw new UsageError(`"${to}" must be an email address`)
   try {
     await openSmtp(settings).send(testMailTo(settings.from.name || 'Errand', to), AbortSignal.timeout(waitMs))
   } catch (error) {
-    throw new Error(`Could not send the mail (${(error as Error).message}). Check ERRAND_SMTP_URL.`, { cause: error })
+    throw new Error(`Could not send the email (${(error as Error).message}). Check ERRAND_SMTP_URL.`, { cause: error })
   }
   const host = `${settings.host}:${settings.port}`
-  print(options, { to, host }, `${host} accepted a mail to ${to}. Check that it arrives.`)
+  print(options, { to, host }, `${host} accepted an email to ${to}. Check that it arrives.`)
 }

@@ -127,13 +127,13 @@ export const variables = {
     values: 'domains, separated by commas',
   },
   ERRAND_SMTP_URL: {
-    meaning: 'mail server that sends mail to users; required with `ERRAND_MAIL_FROM`, the same on every node',
-    otherwise: 'no mail is sent',
+    meaning: 'mail server that sends email to users; required with `ERRAND_MAIL_FROM`, the same on every node',
+    otherwise: 'no email is sent',
     values: '`smtp://` (with STARTTLS) or `smtps://`, user and password, a host and a port',
     isSecret: true,
   },
   ERRAND_MAIL_FROM: {
-    meaning: 'sender of mail, with the name of the service; required with `ERRAND_SMTP_URL`',
+    meaning: 'sender of emails, with the name of the service; required with `ERRAND_SMTP_URL`',
     values: '`address` or `Name <address>`',
   },
   ERRAND_MAIL_LOGO_URL: {

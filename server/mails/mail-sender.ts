@@ -107,7 +107,7 @@ export class MailSender {
         for (const mail of mails) this.#start(mail)
         if (mails.length === 0) await this.#woken(pollMs)
       } catch (error) {
-        if (!this.#isStopped) this.#parts.log.warn({ err: error }, 'could not read mails; retrying')
+        if (!this.#isStopped) this.#parts.log.warn({ err: error }, 'could not read emails; retrying')
         await this.#woken(pauseAfterFailureMs)
       }
     }
@@ -128,11 +128,11 @@ export class MailSender {
       const outcome = await this.#attempt(mail)
       if (outcome.kind === 'failed') {
         const isLast = outcome.againInMs === null
-        log.warn({ mailId: id, kind, attempt, isLast, error: outcome.error }, 'could not send a mail')
+        log.warn({ mailId: id, kind, attempt, isLast, error: outcome.error }, 'could not send an email')
       }
       await store.end({ id, attempt, outcome })
     } catch (error) {
-      log.warn({ err: error, mailId: id }, 'could not store the outcome of a mail; it will be sent again')
+      log.warn({ err: error, mailId: id }, 'could not store the outcome of an email; it will be sent again')
     }
   }
 

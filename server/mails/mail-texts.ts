@@ -18,7 +18,7 @@ type Facts = Pick<LeasedMail, 'kind' | 'email' | 'data' | 'createdAt' | 'expires
 
 export function renderMail(facts: Facts): Pick<OutgoingMail, 'subject' | 'text' | 'html'> {
   const { link, paragraphs, subject } = contentOf(facts)
-  const footer = `This is an automatic mail from ${facts.name}.`
+  const footer = `This is an automated email from ${facts.name}.`
   const text = [...paragraphs, `${link.label}:\n${link.url}`, `-- \n${footer}`].join('\n\n')
   const logo = facts.logoUrl && `<p><img src="${escape(facts.logoUrl)}" alt="${escape(facts.name)}" height="40"></p>`
   const html = [
@@ -34,18 +34,18 @@ export function renderMail(facts: Facts): Pick<OutgoingMail, 'subject' | 'text' 
 function contentOf({ baseUrl, createdAt, data, email, expiresAt, kind, name, url }: Facts): Content {
   const field = (of: string) => String(data[of] ?? '')
   const usd = (of: string) => usdText(field(of))
-  const once = `The link works once, until ${timeText(isoTime(expiresAt))}. Don't share it.`
+  const once = `The link works only once and expires on ${timeText(isoTime(expiresAt))}. Do not share it.`
   const billing = { label: 'Open billing', url: `${baseUrl}/billing` }
   const owed =
-    usd('owedUsd') === '$0.00' ? [] : [`Your account owes ${usd('owedUsd')}. Your next top-up pays it first.`]
-  const payment = `Payment: ${field('topupId')}`
+    usd('owedUsd') === '$0.00' ? [] : [`Your account owes ${usd('owedUsd')}. Your next top-up will pay this off first.`]
+  const payment = `Payment ID: ${field('topupId')}`
   switch (kind) {
     case 'invitation':
       return {
         subject: `Your invitation to ${name}`,
         paragraphs: [
-          `You are invited to create an account at ${name} for ${email}.`,
-          `${once} If you did not expect this invitation, ignore this mail.`,
+          `You have been invited to create an account with ${name} for ${email}.`,
+          `${once} If you did not expect this invitation, ignore this email.`,
         ],
         link: { label: 'Create your account', url },
       }
@@ -53,16 +53,16 @@ function contentOf({ baseUrl, createdAt, data, email, expiresAt, kind, name, url
       return {
         subject: `Confirm your email address for ${name}`,
         paragraphs: [
-          `Someone, probably you, wants to create an account at ${name} for ${email}.`,
-          `${once} If it was not you, ignore this mail. No account is created.`,
+          `Someone, probably you, asked to create an account with ${name} for ${email}.`,
+          `${once} If it was not you, ignore this email, and no account will be created.`,
         ],
         link: { label: 'Create your account', url },
       }
     case 'account.exists':
       return {
-        subject: `You already have an account at ${name}`,
+        subject: `You already have an account with ${name}`,
         paragraphs: [
-          `Someone, probably you, tried to create an account at ${name} for ${email}, which already has one.`,
+          `Someone, probably you, tried to create an account with ${name} for ${email}, but this address already has one.`,
           'Log in instead. If you forgot your password, you can reset it on the login page.',
         ],
         link: { label: 'Log in', url: `${baseUrl}/login` },
@@ -71,8 +71,8 @@ function contentOf({ baseUrl, createdAt, data, email, expiresAt, kind, name, url
       return {
         subject: `Reset your ${name} password`,
         paragraphs: [
-          `Someone, probably you, requested a password reset for ${email} at ${name}.`,
-          `${once} If you did not request it, ignore this mail. Your password stays the same.`,
+          `Someone, probably you, asked to reset the ${name} password for ${email}.`,
+          `${once} If it was not you, ignore this email, and your password will not change.`,
         ],
         link: { label: 'Choose a new password', url },
       }
@@ -99,8 +99,8 @@ function contentOf({ baseUrl, createdAt, data, email, expiresAt, kind, name, url
       return {
         subject: `Refund from ${name}`,
         paragraphs: [
-          `Refunds of your payment of ${usd('amountUsd')} now total ${usd('refundedUsd')}. The balance of ${email} was ` +
-            'adjusted accordingly.',
+          `A total of ${usd('refundedUsd')} of your ${usd('amountUsd')} payment has been refunded. ` +
+            `The balance of ${email} was adjusted accordingly.`,
           ...owed,
           payment,
         ],
@@ -108,10 +108,10 @@ function contentOf({ baseUrl, createdAt, data, email, expiresAt, kind, name, url
       }
     case 'payment.disputed':
       return {
-        subject: `Dispute of your payment to ${name}`,
+        subject: `Your payment to ${name} is disputed`,
         paragraphs: [
-          `${usd('disputedUsd')} of your payment of ${usd('amountUsd')} is now disputed. The balance of ${email} was ` +
-            'adjusted accordingly.',
+          `${usd('disputedUsd')} of your ${usd('amountUsd')} payment is now disputed. ` +
+            `The balance of ${email} was adjusted accordingly.`,
           ...owed,
           payment,
         ],
@@ -119,23 +119,23 @@ function contentOf({ baseUrl, createdAt, data, email, expiresAt, kind, name, url
       }
     case 'webhook.disabled':
       return {
-        subject: `A webhook was disabled at ${name}`,
+        subject: `Your ${name} webhook was disabled`,
         paragraphs: [
-          `The webhook ${field('url')} of ${email} was disabled.`,
+          `The webhook ${field('url')} of the account ${email} was disabled.`,
           field('reason') === 'gone'
-            ? 'Its endpoint responded with the status 410 (Gone).'
-            : 'All of its deliveries failed for three days.',
-          'It receives no events until you enable it again.',
+            ? 'Its endpoint responded with status 410 (Gone).'
+            : 'All deliveries to it failed for three days.',
+          'It will not receive events until you enable it again.',
         ],
         link: { label: 'Open webhooks', url: `${baseUrl}/settings/webhooks` },
       }
     case 'key.expiring':
       return {
-        subject: `An API key expires soon at ${name}`,
+        subject: `Your ${name} API key expires soon`,
         paragraphs: [
-          `The API key "${field('name')}" ending in ${field('hint')} of ${email} expires on ` +
-            `${timeText(field('expiresAt'))}. Other keys of your account may expire soon too.`,
-          'Requests with an expired key are rejected. Rotate the key to replace it.',
+          `The API key "${field('name')}" (ending in ${field('hint')}) of ${email} expires on ` +
+            `${timeText(field('expiresAt'))}. Other API keys in your account may also expire soon.`,
+          'Requests with an expired key are rejected. Rotate the key before it expires.',
         ],
         link: { label: 'Open API keys', url: `${baseUrl}/settings/keys` },
       }

@@ -32,7 +32,7 @@ export function openSmtp(settings: MailSettings): MailPort {
   return {
     send: async ({ id, to, ...content }, signal) => {
       if (!MailAddress.safeParse(to).success)
-        throw new MailRefusedError('The email address is invalid. Correct it and send the mail again.')
+        throw new MailRefusedError('The email address is invalid. Correct it and send the email again.')
       const messageId = `<${id}@${domain}>`
       const headers = { 'Auto-Submitted': 'auto-generated' }
       try {

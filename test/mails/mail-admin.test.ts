@@ -58,7 +58,7 @@ test('sends a test mail, and reports why the server rejects it', async () => {
   await open()
   const send = (to: string) => browser.request('POST', '/api/admin/mail/test', { body: { to } })
   expect(await expectStatus(200, send('ada@example.com'))).toEqual({ isAccepted: true, error: null })
-  expect(catcher.to('ada@example.com')).toMatchObject([{ subject: 'Test mail' }])
+  expect(catcher.to('ada@example.com')).toMatchObject([{ subject: 'Test email' }])
   catcher.refuse = () => 452
   const refused = await expectStatus(200, send('ada@example.com'))
   expect(refused).toMatchObject({ isAccepted: false, error: expect.stringContaining('452') })

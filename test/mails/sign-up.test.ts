@@ -115,7 +115,7 @@ test('answers the same for known and unknown addresses, and mails both', async (
   expect(new Set([...known, ...unknown].map(({ answer }) => answer)).size).toBe(1)
   expect(Math.min(...[...known, ...unknown].map(({ ms }) => ms))).toBeGreaterThan(240)
   const [mail] = await catcher.waitFor('known@example.com', 2)
-  expect(mail!.subject).toBe('You already have an account at Acme Agents')
+  expect(mail!.subject).toBe('You already have an account with Acme Agents')
   expect(mail!.text).toContain(`${service.url}/login`)
   expect(mail!.text).not.toContain('/invitation')
 })

@@ -87,7 +87,7 @@ export function describeMails(contractTest: ContractTest): void {
     await invite(world)
     world.clock.advance(hourMs)
     expect(await world.store.mails.lease(lease)).toEqual([])
-    const error = 'The mail could not be sent in time.'
+    const error = 'The email could not be sent in time.'
     expect(await world.store.mails.readState()).toMatchObject({ pending: 0, failed: 1, lastError: { error } })
     world.clock.advance(95 * hourMs - 1)
     await world.purge()

@@ -115,14 +115,14 @@ export const invitationsRouter = (people: LoginAccess) =>
           path: '/api/password-resets',
           operationId: 'requestPasswordReset',
           tags,
-          summary: 'Mail a link to set a new password',
+          summary: 'Email a link to set a new password',
           description:
-            'The link works once, for an hour. The response does not reveal whether the address belongs to an account. The number of links per user and day is limited.',
+            'The link works once and expires after an hour. The response does not reveal whether the address belongs to an account. The number of links per user and day is limited.',
           protect: false,
-          successDescription: 'A link was mailed if an account with a password has this address.',
+          successDescription: 'A link was emailed if an account with a password has this address.',
           errorResponses: {
             ...bodyErrors,
-            404: 'The service sends no mail.',
+            404: 'The service does not send email.',
             429: 'There were too many requests for this address or from this client.',
           },
         },
@@ -139,11 +139,11 @@ export const invitationsRouter = (people: LoginAccess) =>
           path: '/api/sign-up',
           operationId: 'requestSignUp',
           tags,
-          summary: 'Mail a link to create an account',
+          summary: 'Email a link to create an account',
           description:
-            'The link works once, for a day. If the address already has an account, the mail says so. The response does not reveal whether the address belongs to an account.',
+            'The link works once and expires after a day. If the address already has an account, the email says so. The response does not reveal whether the address belongs to an account.',
           protect: false,
-          successDescription: 'A mail was sent to the address.',
+          successDescription: 'An email was sent to the address.',
           errorResponses: {
             ...bodyErrors,
             404: 'The service does not offer sign-up.',

@@ -14,7 +14,7 @@ const policy =
 export function createMailPreview(mails: MailSender | undefined) {
   return ({ headers, params, response }: RoutedRequest): void => {
     const kind = mailKinds.find((one) => one === params['kind'])
-    if (!kind) throw new ErrandError('NOT_FOUND', 'Kind of mail not found. GET /api/admin/mail lists the kinds.')
+    if (!kind) throw new ErrandError('NOT_FOUND', 'Kind of email not found. GET /api/admin/mail lists the kinds.')
     const { html } = exampleMail(kind, mails?.look)
     const own = { 'Content-Security-Policy': policy, 'X-Frame-Options': 'SAMEORIGIN', 'Referrer-Policy': 'no-referrer' }
     respond(response, { status: 200, type: 'text/html; charset=utf-8', text: html, headers: withHeaders(headers, own) })

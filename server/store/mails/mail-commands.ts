@@ -70,7 +70,7 @@ const expire = statement(
   'mail_expire',
   (dialect) => `${someDue(dialect, `AND expires_at <= :now LIMIT ${expiredMax}`)}
     UPDATE mails SET status = 'failed', due_at = NULL, sealed = NULL, attempted_at = :now,
-      error = coalesce(error, 'The mail could not be sent in time.') WHERE id IN (SELECT id FROM old)`,
+      error = coalesce(error, 'The email could not be sent in time.') WHERE id IN (SELECT id FROM old)`,
 )
 type Row = Omit<LeasedMail, 'data'> & { data: string }
 const lease = statement<Row>(

@@ -27,9 +27,9 @@ testConsole(
 
       await opened.open('/admin/mail')
       await opened.page.getByRole('row', { name: /Sign-up link new@example\.com Sent/ }).waitFor()
-      await opened.page.getByRole('button', { name: 'Send test mail' }).click()
-      await opened.page.getByText('The server accepted the mail').waitFor()
-      expect(catcher.to(opened.visitor.email)).toMatchObject([{ subject: 'Test mail' }])
+      await opened.page.getByRole('button', { name: 'Send test email' }).click()
+      await opened.page.getByText('The server accepted the email').waitFor()
+      expect(catcher.to(opened.visitor.email)).toMatchObject([{ subject: 'Test email' }])
       const frame = opened.page.frameLocator('iframe')
       await frame.getByRole('link', { name: 'Create your account' }).waitFor()
       await opened.check('admin-mail')

@@ -26,13 +26,13 @@ export function MailPage() {
   if (isForAdminsOnly(mail.error)) return <AdminsOnlyPage />
   return (
     <>
-      <PageHeader title="Mail" description="Mail server, recent mails and examples of each kind of mail." />
+      <PageHeader title="Mail" description="The mail server, recent emails, and an example of each kind of email." />
       <QueryState query={mail} skeleton={<Skeleton height={640} />}>
         {({ newest, previews, server }) => (
           <Stack gap="lg">
             <Panel title="Mail server">
               {server === null ? (
-                <Text>No mail server is configured. Set ERRAND_SMTP_URL and ERRAND_MAIL_FROM to send mail.</Text>
+                <Text>No mail server is configured. Set ERRAND_SMTP_URL and ERRAND_MAIL_FROM to send email.</Text>
               ) : (
                 <Stack gap="md">
                   <KeyValueList
@@ -46,11 +46,11 @@ export function MailPage() {
                 </Stack>
               )}
             </Panel>
-            <Panel title="Recent mails">
+            <Panel title="Recent emails">
               {newest.length === 0 ? (
-                <Text c="dimmed">No mails in the last four days.</Text>
+                <Text c="dimmed">No emails in the last four days.</Text>
               ) : (
-                <DataTable caption="Recent mails" columns={columns} rows={newest} rowKey={({ id }) => id} isWide />
+                <DataTable caption="Recent emails" columns={columns} rows={newest} rowKey={({ id }) => id} isWide />
               )}
             </Panel>
             <Panel title="Preview">

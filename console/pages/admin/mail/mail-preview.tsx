@@ -12,7 +12,7 @@ export function MailPreview({ previews }: { previews: Mail['previews'] }) {
   return (
     <Stack gap="md">
       <Select
-        label="Type of mail"
+        label="Type of email"
         data={previews.map(({ kind: value }) => ({ value, label: kindNames[value] }))}
         value={kind}
         onChange={(next) => setKind(next ?? '')}

@@ -20,7 +20,7 @@ export function TestMailForm() {
     <form onSubmit={submit} noValidate>
       <Group align="flex-end">
         <TextInput
-          label="Send a test mail to"
+          label="Send a test email to"
           type="email"
           autoComplete="off"
           maxLength={254}
@@ -30,15 +30,15 @@ export function TestMailForm() {
           error={fields['to']}
         />
         <Button type="submit" loading={test.isPending}>
-          Send test mail
+          Send test email
         </Button>
       </Group>
-      {rest && <ErrorNotice title="Could not send the mail" error={test.error} />}
+      {rest && <ErrorNotice title="Could not send the email" error={test.error} />}
       {test.data && (
         <Alert color={test.data.isAccepted ? 'green' : 'red'} role="status" p="sm" mt="sm">
           {test.data.isAccepted
-            ? 'The server accepted the mail. Check that it arrives.'
-            : `Could not send the mail: ${test.data.error}`}
+            ? 'The server accepted the email. Check that it arrives.'
+            : `Could not send the email: ${test.data.error}`}
         </Alert>
       )}
     </form>
