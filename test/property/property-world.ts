@@ -145,7 +145,7 @@ async function createWorld({ guarded, mails, mcp, oauth, payer }: Peers): Promis
   const faults: unknown[] = []
   const note = (fields: unknown, message: string) => {
     // A mail server may reject an address that the document allows.
-    if (message !== 'could not send a mail') faults.push(message, fields)
+    if (message !== 'could not send an email') faults.push(message, fields)
   }
   const service = await startService({
     limits,
