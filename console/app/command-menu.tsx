@@ -83,7 +83,7 @@ function useCommands(query: string): Command[] {
   const known = [
     ...navItems.filter(({ area, href }) => area === href).map(({ href, label }) => page(label, href)),
     ...(agents.data?.agents ?? []).map(({ id, inPlan, name }) => ({
-      ...page(name, `/agents/${encodeURIComponent(id)}`, inPlan ? 'Agent' : 'Agent, not in your plan'),
+      ...page(name, `/agents/${encodeURIComponent(id)}`, inPlan ? 'Agent' : 'Agent (not in your plan)'),
       icon: inPlan ? <LightningBoltIcon aria-hidden /> : <LockClosedIcon aria-hidden />,
     })),
     ...inSection('settings'),

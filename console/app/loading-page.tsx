@@ -12,7 +12,9 @@ function NoConnection() {
   return (
     <Stack align="flex-start" gap="sm" p="md" maw={560} role="alert">
       <Title order={1}>No connection</Title>
-      <Text c="dimmed">Could not reach the service. This page loads automatically when the connection is back.</Text>
+      <Text c="dimmed">
+        Could not reach the service. This page will load automatically when the connection is restored.
+      </Text>
     </Stack>
   )
 }

@@ -13,7 +13,7 @@ type TagsFieldProps = {
 }
 
 const form = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}:.{1,256}$/su
-const rule = 'Use name:value. Names can have only letters, digits, dots, _ and -'
+const rule = 'Use name:value. Names can contain only letters, digits, dots, underscores and hyphens.'
 
 export function TagsField({ label, description, value, onChange, maxTags, error, w }: TagsFieldProps) {
   const [wrong, setWrong] = useState<string>()

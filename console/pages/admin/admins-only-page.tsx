@@ -12,8 +12,8 @@ export function AdminsOnlyPage() {
         title="Admins only"
         description={
           <>
-            {email ? `${email} is not an admin.` : 'This account is not an admin.'} To use this page, ask an admin for
-            admin rights.
+            {email ? `${email} is not an admin.` : 'You are not an admin.'} To use this page, ask an admin for admin
+            rights.
           </>
         }
       />

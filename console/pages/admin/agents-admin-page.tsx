@@ -33,7 +33,7 @@ export function AgentsAdminPage() {
     <>
       <PageHeader
         title="Agents"
-        description="All agents of the service with their prices, including agents that only some users can see."
+        description="All agents in this service and their prices, including agents that only some users can see."
       />
       <Stack gap="lg">
         <QueryState
@@ -166,7 +166,7 @@ function HowToChange({ agent }: { agent: Agent | undefined }) {
       <Stack gap="sm">
         <Text maw={720}>
           Agents, prices and visibility are set in <code>errand.config.ts</code>. Edit the file, then restart the
-          service. Running tasks get time to finish. New prices apply to tasks created and messages sent after the
+          service. Running tasks are given time to finish. New prices apply to tasks created and messages sent after the
           restart.
         </Text>
         {agent && (

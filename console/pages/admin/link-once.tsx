@@ -28,8 +28,8 @@ export function LinkOnce({ link: { expiresAt, url }, email, isMailed = false, ch
       </Text>
       <SecretBox value={url} label="Link" what="link" />
       <Text>
-        The link works once, until <TimeText at={expiresAt} isExact />. You will not see it again. If you lose it,
-        create another link. {children}
+        The link works only once and expires on <TimeText at={expiresAt} isExact />. You will not see it again. If you
+        lose it, create another link. {children}
       </Text>
       <Group justify="flex-end">
         <Button onClick={onDone}>Done</Button>

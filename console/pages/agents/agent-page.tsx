@@ -48,7 +48,7 @@ export function AgentPage() {
           title="You do not have access to this agent"
           action={<PageLink href="/agents">View all agents</PageLink>}
         >
-          It may have been removed, or only other accounts can see it.
+          It may have been removed, or it may be visible only to other accounts.
         </EmptyState>
       ) : (
         <QueryState query={agent} skeleton={<Skeleton height={320} />}>

@@ -17,7 +17,8 @@ export function NotInPlan({ agent }: { agent: Locked }) {
 
 export function useHowToUnlock({ plans = [] }: Locked): string {
   const own = useAccount().data?.limits.plan ?? null
-  if (own !== null && plans.includes(own)) return 'The limits of your account exclude this agent. Ask an admin.'
+  if (own !== null && plans.includes(own))
+    return 'Your account limits do not include this agent. Ask an admin for access.'
   if (plans.length === 0) return 'No plan includes this agent. Ask an admin for access.'
   const names = `${plans.length === 1 ? 'plan' : 'plans'} ${list.format(plans)}`
   return `Included in the ${names}. Ask an admin to change your plan.`

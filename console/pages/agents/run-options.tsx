@@ -73,7 +73,7 @@ export function RunOptions({ errors, onChange, timeoutSeconds, value }: RunOptio
           </SimpleGrid>
           <TagsField
             label="Tags"
-            description="Names and values to find the task by, such as order:1234. Press Enter after each tag."
+            description="Name:value pairs for finding the task later, such as order:1234. Press Enter after each tag."
             value={value.tags}
             onChange={(tags) => set({ tags })}
             maxTags={tagsMax}

@@ -53,7 +53,7 @@ export function RunRefusal({ error, receivedAt }: { error: unknown; receivedAt: 
     <>
       <ErrorNotice title="The task may not have been created" error={error} />
       <Text size="sm" c="dimmed">
-        Run it again without changes. You are charged only once.
+        Run it again without changes. You will be charged only once.
       </Text>
     </>
   )

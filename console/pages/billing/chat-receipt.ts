@@ -59,7 +59,7 @@ export function readTokenReceipt({ costUsd, rates, tokens }: Task): ChatReceipt 
   const parts = componentsOf({ ...tokens, rates })
   const exact = parts.reduce((sum, { amount }) => sum + amount, 0n)
   const difference = ofUnits(costUsd) - exact
-  const name = difference < 0n ? 'Beyond the maximum, not charged' : 'Rounded up to $0.0001'
+  const name = difference < 0n ? 'Above the maximum, not charged' : 'Rounded up to $0.0001'
   return {
     lines: shown(parts),
     exactUsd: written(exact),
@@ -85,9 +85,9 @@ function adjustmentsOf({ carriedAfterUsd, carriedBeforeUsd }: Breakdown, exact: 
   }
   const rest = exact % perBillionth
   return [
-    ...(rest > 0n ? [{ name: 'Rounded down to a billionth of $1', amount: -rest }] : []),
-    { name: 'Carried from earlier chats', amount: ofBillionths(carriedBeforeUsd) },
-    { name: 'Carried to the next chat', amount: -ofBillionths(carriedAfterUsd) },
+    ...(rest > 0n ? [{ name: 'Rounded down to a billionth of a dollar', amount: -rest }] : []),
+    { name: 'Carried over from earlier chats', amount: ofBillionths(carriedBeforeUsd) },
+    { name: 'Carried over to the next chat', amount: -ofBillionths(carriedAfterUsd) },
   ]
 }
 
@@ -128,7 +128,7 @@ function tokenLines(tokens: Tokens, rates: TokenRates, suffix = '') {
     line(inputName, promptTokens - cachedPromptTokens - cacheWriteTokens, rates.inputPerMillionUsd),
     line('Cached input tokens', cachedPromptTokens, rates.cacheReadPerMillionUsd),
     line('Cache writes', cacheWriteTokens - cacheWrite1hTokens, rates.cacheWritePerMillionUsd),
-    line('Cache writes for an hour', cacheWrite1hTokens, rates.cacheWrite1hPerMillionUsd),
+    line('Cache writes (1 hour)', cacheWrite1hTokens, rates.cacheWrite1hPerMillionUsd),
     line(outputName, completionTokens - reasoningTokens, rates.outputPerMillionUsd),
     line('Reasoning tokens', reasoningTokens, rates.reasoningPerMillionUsd),
   ]

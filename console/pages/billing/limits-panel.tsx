@@ -34,7 +34,7 @@ export function LimitsPanel({ account: { limits } }: { account: Account }) {
             ),
           ],
           [
-            'Large inputs, results and files today',
+            'Large inputs, results and files stored today',
             payloadBytesPerDay !== null && (
               <>
                 {sizeText(used.payloadBytesToday)} of {sizeText(payloadBytesPerDay)}

@@ -49,7 +49,7 @@ export function ReceiptLines({ receipt }: { receipt: Receipt }) {
                 /[1-9]/.test(amountUsd) && <Sum key={name} name={name} usd={amountUsd} withPlus />,
             )}
             {chat.writtenOffUsd !== undefined && (
-              <Sum name="Written off (over balance or cap)" usd={`-${chat.writtenOffUsd}`} />
+              <Sum name="Written off (above balance or cap)" usd={`-${chat.writtenOffUsd}`} />
             )}
           </>
         )}

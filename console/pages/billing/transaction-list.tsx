@@ -81,7 +81,7 @@ function SessionFilter({ sessionId, onClear }: { sessionId: string; onClear: () 
   return (
     <Group gap="xs" mih={36}>
       <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-        Transactions of chat{' '}
+        Transactions for chat{' '}
         <Text component="span" inherit ff="monospace">
           {sessionId}
         </Text>

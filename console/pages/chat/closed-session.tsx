@@ -17,8 +17,8 @@ export function ClosedSession({ agent, session }: { agent: Agent | undefined; se
       <div className={classes.closed}>
         {start.error && <ErrorNotice title="Could not start the chat" error={start.error} />}
         <Text c="dimmed">
-          {status === 'expired' ? 'This chat expired after a long time without messages.' : 'This chat has ended.'} Your
-          next message continues it in a new chat, with its history.
+          {status === 'expired' ? 'This chat expired because it was inactive for too long.' : 'This chat has ended.'}{' '}
+          Your next message will start a new chat that continues this one.
         </Text>
       </div>
       <Composer

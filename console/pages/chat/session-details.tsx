@@ -110,7 +110,8 @@ function EndPanel({ session: { id: sessionId, status } }: { session: Session }) 
           onConfirm={remove}
           buttonProps={{ color: 'red', variant: 'light' }}
         >
-          All its messages are removed. A reply in progress is stopped and charged for its usage. This cannot be undone.
+          All messages in it are deleted. A reply in progress is stopped and charged for its usage. This cannot be
+          undone.
         </ConfirmButton>
       </Group>
     </Panel>

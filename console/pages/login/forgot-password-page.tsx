@@ -6,7 +6,7 @@ export function ForgotPasswordPage() {
     <RequestLinkPage
       title="Forgot password"
       lead="We will email you a link to choose a new password."
-      sent="If an account with a password has this email address, we sent a link to it. The link works once, for an hour."
+      sent="If an account with a password uses this email address, we sent a link to it. The link works once and expires after an hour."
       send={(input) => client.invitations.requestPasswordReset(input)}
     />
   )

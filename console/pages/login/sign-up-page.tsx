@@ -6,7 +6,7 @@ export function SignUpPage() {
     <RequestLinkPage
       title="Create an account"
       lead="We will email you a link to confirm your address."
-      sent="We sent an email to this address. Its link works once, for a day."
+      sent="We sent a link to this email address. The link works once and expires after a day."
       send={(input) => client.invitations.requestSignUp(input)}
     />
   )

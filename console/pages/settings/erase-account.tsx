@@ -22,7 +22,7 @@ export function EraseAccount({ balanceUsd, hasPassword }: Pick<Account, 'balance
         </Text>
         {Number(balanceUsd) > 0 && (
           <Text>
-            You give up your balance of <Money usd={balanceUsd} />.
+            You will lose your balance of <Money usd={balanceUsd} />.
           </Text>
         )}
         {hasPassword && (

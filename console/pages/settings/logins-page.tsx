@@ -38,7 +38,7 @@ export function LoginsPage() {
     <>
       <PageHeader
         title="Browser logins"
-        description="Browsers logged in to this account. A login expires after 7 days without use, or 30 days in total."
+        description="Browsers logged in to this account. A login expires after 7 days of inactivity, and after 30 days at the latest."
         actions={
           <ConfirmButton
             label="Log out everywhere"

@@ -24,7 +24,7 @@ export function PasswordForm({ email }: { email: string }) {
     mutationFn: (input: { currentPassword: string; newPassword: string }) => client.account.changePassword(input),
     onSuccess: () => {
       setValues(empty)
-      notifyDone('Password changed. All other browsers are logged out.')
+      notifyDone('Password changed. All other browsers were logged out.')
       void queryClient.invalidateQueries({ queryKey: ['logins'] })
     },
   })

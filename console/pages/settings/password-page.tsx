@@ -15,7 +15,7 @@ export function PasswordPage() {
     <>
       <PageHeader
         title="Password"
-        description="You use it to log in to this console. API keys keep working when you change it."
+        description="The password you use to log in to this console. API keys keep working when you change it."
       />
       <QueryState query={account}>
         {({ balanceUsd, email, hasPassword, isAdmin }) => (

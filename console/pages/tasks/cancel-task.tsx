@@ -69,7 +69,7 @@ function reasonAgainst(
   endpoint: CancelTaskProps['endpoint'],
 ): string | undefined {
   if (cancelableUntil !== undefined) {
-    return 'The agent has called a connector or charged an event, so you can no longer cancel the task.'
+    return 'The agent has called a connector or charged for an event, so you can no longer cancel the task.'
   }
   if (status !== 'processing' || endpoint?.cancel !== 'pending') return undefined
   return 'The task has started, and tasks of this endpoint can be canceled only before they start.'

@@ -26,7 +26,7 @@ export function TaskError({ task, error }: TaskErrorProps) {
     <TaskFailure task={task} error={error} title={meanings[error.code]}>
       {error.details === unknownTool && (
         <Text size="sm" mt={4}>
-          A task can only call tools of its selected connectors.{' '}
+          A task can call tools only from its selected connectors.{' '}
           <PageLink href={agentPath(task.agentId, task.endpointId, task.id)} underline="always" inherit>
             Run it again
           </PageLink>{' '}

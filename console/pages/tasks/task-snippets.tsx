@@ -26,7 +26,7 @@ export function TaskSnippets({ task, request }: { task: Task; request: unknown }
           call={{ method: 'tasks.get', input: { taskId: task.id }, result: 'task' }}
         />
       ) : request === undefined ? (
-        <Text c="dimmed">Load all params on the page to see them in the code.</Text>
+        <Text c="dimmed">To see the params in the code, first load all of them on this page.</Text>
       ) : (
         <>
           {isShortened && <ShortenedNote />}

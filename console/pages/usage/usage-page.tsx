@@ -127,7 +127,7 @@ function Sums({ groupBy, names, usage: { days, groups = [], hours, runs = 0 } }:
         <StatTile
           label="Balance lasts"
           value={!account ? undefined : left === undefined ? 'No spending' : lastsText(left)}
-          note="At the average spending since the first charge"
+          note="Based on average spending since the first charge"
         />
       </StatTiles>
       {groups.length === 0 ? (
@@ -171,7 +171,7 @@ function Sums({ groupBy, names, usage: { days, groups = [], hours, runs = 0 } }:
             />
             <Text size="sm" c="dimmed" mt="xs">
               {groups.length >= groupsMax && `Top ${countText(groupsMax)} by charges. `}
-              {groupBy === 'tag' && 'A task with several tags counts for each tag. '}
+              {groupBy === 'tag' && 'A task with several tags is counted once for each tag. '}
               {groupBy !== 'model' && sourceText(groupBy, runs)}
             </Text>
           </Panel>

@@ -4,7 +4,7 @@ export async function readCsv(path: string): Promise<string> {
   const answer = await fetch(basePath + path, { headers: { Accept: 'text/csv' } })
   if (!answer.ok)
     throw new Error(
-      `Could not download the file, because the service responded with the status ${answer.status}. Try again.`,
+      `Could not download the file, because the service responded with status ${answer.status}. Try again.`,
     )
   return await answer.text()
 }

@@ -36,7 +36,7 @@ export function VariantsControl(props: ControlProps<Field<VariantsField>>) {
       <Stack gap="md">
         <Select
           label="Kind"
-          aria-label={`Kind of ${label}`}
+          aria-label={`Type of ${label}`}
           data={variants.map((one, at) => ({ value: String(at), label: nameOf(variants, one, at) }))}
           value={variant ? String(index) : null}
           onChange={choose}

@@ -12,7 +12,7 @@ export function tokenRates(rates: TokenRates): [name: string, rate: string][] {
     ['Input', rates.inputPerMillionUsd],
     ['Cached input', rates.cacheReadPerMillionUsd],
     ['Cache writes', rates.cacheWritePerMillionUsd],
-    ['Cache writes for an hour', rates.cacheWrite1hPerMillionUsd],
+    ['Cache writes (1 hour)', rates.cacheWrite1hPerMillionUsd],
     ['Output', rates.outputPerMillionUsd],
     ['Reasoning', rates.reasoningPerMillionUsd],
   ]

@@ -17,7 +17,9 @@ testConsole(
     await dialog.getByLabel('Email').fill('no address')
     await dialog.getByLabel('Starting credit in USD').fill('-1')
     await dialog.getByRole('button', { name: 'Create invite link' }).click()
-    await dialog.getByText('Enter an amount in USD with at most four decimals, or leave empty').waitFor()
+    await dialog
+      .getByText('Enter an amount in USD with at most four decimal places, or leave this field empty')
+      .waitFor()
     await dialog.getByLabel('Starting credit in USD').fill('7.5')
     await dialog.getByRole('button', { name: 'Create invite link' }).click()
     await page.locator('input[name="email"][aria-invalid="true"]:focus').waitFor()
@@ -30,7 +32,7 @@ testConsole(
     await dialog.getByRole('button', { name: 'Create invite link' }).click()
 
     const url = must(await dialog.getByRole('group', { name: 'Link' }).textContent(), 'a link')
-    await dialog.getByText('It starts with $7.50.').waitFor()
+    await dialog.getByText('The account will start with a balance of $7.50.').waitFor()
     await opened.check('admin-invite-link')
     await dialog.getByRole('button', { name: 'Done' }).click()
     expect(new URL(page.url()).search).toBe('')
@@ -94,7 +96,7 @@ testConsole(
     const { invitations } = await opened.service.app.store.listInvitations({ limit: 1, offset: 0 })
     await opened.service.app.store.revokeInvitation(invitations[0]!.id)
     await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
-    await page.getByText('Could not revoke the link, because it was already accepted or revoked').waitFor()
+    await page.getByText('Could not revoke the link, because it was already used or revoked').waitFor()
     await page.getByText('No invitations yet').waitFor()
   },
   { isAdmin: true },

@@ -21,7 +21,7 @@ testConsole(
     const figures = await tiles.textContent()
     expect(figures).toContain('Revenue today$0.0150')
     expect(figures).toContain('Revenue yesterday$0.00No executions')
-    expect(figures).toContain('Revenue in 30 days$0.0150')
+    expect(figures).toContain('Revenue in the last 30 days$0.0150')
     await page.getByRole('img', { name: '30 days: $0.0150 revenue' }).waitFor()
     await page.locator('[data-bar]').first().waitFor()
     await page.getByText('No issues found').waitFor()

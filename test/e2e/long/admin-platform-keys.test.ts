@@ -18,7 +18,9 @@ testConsole(
     for (const scope of ['Users', 'Credit', 'Act']) await dialog.getByLabel(scope, { exact: true }).check()
     await dialog.getByLabel('Credit limit per day in USD').fill('much')
     await dialog.getByRole('button', { name: 'Create platform key' }).click()
-    await dialog.getByText('Enter an amount in USD with at most four decimals, or leave empty').waitFor()
+    await dialog
+      .getByText('Enter an amount in USD with at most four decimal places, or leave this field empty')
+      .waitFor()
     await dialog.getByLabel('Credit limit per day in USD').fill('7.5')
     await dialog.getByLabel('Allowed IP addresses').fill('127.0.0.1, nowhere')
     await dialog.getByRole('button', { name: 'Create platform key' }).click()

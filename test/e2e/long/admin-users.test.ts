@@ -56,7 +56,7 @@ testConsole(
     await page.getByRole('link', { name: grace.email }).click()
     await page.getByRole('heading', { level: 1, name: grace.email }).waitFor()
     await page.getByRole('button', { name: 'Add credit' }).click()
-    await page.getByText('Enter an amount in USD above zero').waitFor()
+    await page.getByText('Enter an amount in USD greater than zero').waitFor()
     await page.getByText('Enter a reason').waitFor()
     await opened.check('admin-user-refused')
     await page.getByLabel('Amount in USD').fill('0.00001')

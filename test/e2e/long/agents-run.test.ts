@@ -122,7 +122,7 @@ testConsole(
     await runButton(page).click()
     await page.waitForURL('**/tasks/task_*')
     await page.getByText('No connector in this run has the tool "search". Call one of the listed tools.').waitFor()
-    await page.getByText('A task can only call tools of its selected connectors').waitFor()
+    await page.getByText('A task can call tools only from its selected connectors').waitFor()
     expect(await page.getByText('Details:').count(), 'nothing but the name of a class').toBe(0)
     await opened.check('task-no-tool')
     await opened.open('/agents/services?endpoint=services.tools')

@@ -68,8 +68,8 @@ testConsole(
       price: {
         exactUsd: '0.533260259',
         adjustments: [
-          { name: 'Carried from earlier chats', amountUsd: '0.0000' },
-          { name: 'Carried to the next chat', amountUsd: '-0.000060259' },
+          { name: 'Carried over from earlier chats', amountUsd: '0.0000' },
+          { name: 'Carried over to the next chat', amountUsd: '-0.000060259' },
         ],
         costUsd: '0.5332',
       },

@@ -146,7 +146,7 @@ testConsole(
       .poll(async () => (await callApi(page, 'GET', `/api/sessions/${sessionId}`)).status, { timeout: 15_000 })
       .toBe('expired')
     opened.allow(/status of 410/)
-    const expired = page.getByText('This chat expired after a long time')
+    const expired = page.getByText('This chat expired because it was inactive')
     if ((await expired.count()) === 0) await send(page, 'Still there?')
     await expired.waitFor()
     await send(page, 'Still there?', { do: 'tell', what: 'history' })
@@ -172,7 +172,7 @@ testConsole(
 
     await callApi(page, 'PATCH', `/api/sessions/${sessionId}`, { status: 'completed' })
     await send(page, 'Too late')
-    await page.getByText('This chat has ended. Your next message continues it').waitFor()
+    await page.getByText('This chat has ended. Your next message will start a new chat').waitFor()
     await expect.poll(() => messageBox(page).inputValue()).toBe('Too late')
     await opened.check('chat-not-sent')
   },

@@ -98,7 +98,7 @@ testConsole(
 
     scriptReply('An edited question', { do: 'throw', message: 'No.' })
     await page.getByRole('button', { name: 'Regenerate' }).click()
-    await page.getByText('The previous reply remains.').waitFor()
+    await page.getByText('The previous reply was kept.').waitFor()
     expect(await messageBox(page).inputValue()).toBe('')
     await page.getByRole('button', { name: 'Regenerate' }).waitFor()
   },

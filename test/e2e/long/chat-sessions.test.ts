@@ -27,7 +27,7 @@ testConsole(
     await question.getByRole('button', { name: 'End chat' }).click()
     await question.waitFor({ state: 'detached' })
     await page.keyboard.press('Escape')
-    await page.getByText('This chat has ended. Your next message continues it').waitFor()
+    await page.getByText('This chat has ended. Your next message will start a new chat').waitFor()
     await opened.check('chat-completed')
     await send(page, 'And now?', { do: 'tell', what: 'history' })
     await announced(page, /The reply is complete.*Which region grew most\?/s)

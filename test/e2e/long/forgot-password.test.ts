@@ -22,7 +22,7 @@ testConsole(
       .poll(async () => (await opened.service.app.store.mails.readState()).lastError?.error)
       .toContain('ECONNREFUSED')
     await opened.open('/admin/system')
-    await opened.page.getByText('Mail is delayed: 1 waiting').waitFor()
+    await opened.page.getByText('Email is delayed: 1 waiting').waitFor()
     await opened.page.getByText('ECONNREFUSED').waitFor()
     await opened.check('system-mail')
   },

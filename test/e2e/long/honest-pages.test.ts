@@ -59,7 +59,7 @@ testConsole(
     await locked.getByText('Not in your plan. Included in the plan pro. Ask an admin to change your plan.').waitFor()
     await opened.check('new-chat-not-in-plan')
     await page.keyboard.press('Control+k')
-    await page.getByRole('button', { name: 'Expert' }).getByText('Agent, not in your plan').waitFor()
+    await page.getByRole('button', { name: 'Expert' }).getByText('Agent (not in your plan)').waitFor()
     await opened.open('/agents/text')
     await page.getByText('Not in your plan').waitFor()
     expect(await page.getByRole('button', { name: /^Run/ }).count()).toBe(0)
@@ -73,7 +73,7 @@ testConsole(
     const { store } = opened.service.app
     await store.changeAccountLimits({ userId: opened.visitor.userId, changes: { agents: ['demo'] } })
     await page.reload()
-    await page.getByText('The limits of your account exclude this agent.').waitFor()
+    await page.getByText('Your account limits do not include this agent.').waitFor()
     expect(await page.getByLabel('Message Assistant').count()).toBe(0)
     await opened.check('chat-not-in-plan')
   },

@@ -34,7 +34,7 @@ testConsole('changing the password ends all other logins, but not the current on
   await page.keyboard.press('Control+A')
   await page.keyboard.type(visitor.password)
   await page.keyboard.press('Enter')
-  await page.getByText('Password changed. All other browsers are logged out.').waitFor()
+  await page.getByText('Password changed. All other browsers were logged out.').waitFor()
   expect(await current!.inputValue()).toBe('')
   await opened.open('/settings/password')
   await other.reload()

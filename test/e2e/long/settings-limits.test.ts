@@ -88,7 +88,7 @@ testConsole(
     await page.keyboard.press('Escape')
     await page.getByLabel('Spending limit per day in USD').fill('2.5')
     await page.getByRole('button', { name: 'Save limits' }).click()
-    await page.getByText('Saved the limits of').first().waitFor()
+    await page.getByText('Saved the limits for').first().waitFor()
     await opened.check('admin-user-limits')
     await theirs.reload()
     await theirs.getByText('paid', { exact: true }).waitFor()

@@ -165,7 +165,7 @@ testConsole(
     await opened.check('task-large')
     await page.getByRole('button', { name: 'Code examples' }).click()
     await page.getByText('Run it again').click()
-    await page.getByText('Load all params on the page to see them in the code.').waitFor()
+    await page.getByText('To see the params in the code, first load all of them on this page.').waitFor()
     await page.keyboard.press('Escape')
     await page.getByRole('button', { name: 'Load all' }).first().click()
     await page.getByRole('button', { name: /^Show more of the 72,024 characters/ }).waitFor()

@@ -40,7 +40,7 @@ export function EconomicsPage() {
     <>
       <PageHeader
         title="Economics"
-        description="Revenue and provider cost of the tasks and chat turns that ended in the period."
+        description="Revenue and provider cost of the tasks and chat turns that ended in this period."
       />
       <Stack gap="lg">
         <Group align="flex-end">
@@ -97,13 +97,13 @@ function Totals({ economics: { total } }: { economics: Economics }) {
       <StatTile
         label="Provider cost"
         value={<Money usd={total.providerCostUsd} isRounded />}
-        note="Only for agents with a configured cost"
+        note="Includes only agents with a configured cost"
       />
       <StatTile label="Margin" value={<Money usd={total.marginUsd} isRounded />} note="Revenue minus provider cost" />
       <StatTile
         label="Written off"
         value={<Money usd={total.writtenOffUsd} isRounded />}
-        note="Cost beyond balances, caps and limits"
+        note="Chat costs above balances, caps and limits"
       />
     </StatTiles>
   )

@@ -112,7 +112,7 @@ function RevokeButton({ invitation, now }: { invitation: Invitation; now: number
       }}
     >
       {isExpired
-        ? 'The link has expired. This only removes it from the list.'
+        ? 'The link has already expired, so this only removes it from the list.'
         : 'The link stops working immediately. You can create another link at any time.'}
     </ConfirmButton>
   )
@@ -128,6 +128,6 @@ async function revoke(invitationId: string): Promise<void> {
     notifyDone(message)
   } catch (error) {
     if (!(error instanceof ErrandClientError) || error.status !== 404) throw error
-    notifyError('Could not revoke the link, because it was already accepted or revoked', error)
+    notifyError('Could not revoke the link, because it was already used or revoked', error)
   }
 }

@@ -44,7 +44,7 @@ export function InvitationsPage() {
           isEmpty={({ total }) => total === 0}
           empty={
             <EmptyState title="No invitations yet" action={inviteButton}>
-              New users need an invitation. Create one, optionally with a starting credit, and share the link.
+              New users need an invitation. Create one, optionally with starting credit, and share the link.
             </EmptyState>
           }
         >

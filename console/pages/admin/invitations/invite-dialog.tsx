@@ -33,8 +33,8 @@ export function InviteDialog({ isOpen, onClose }: { isOpen: boolean; onClose: ()
     >
       {created ? (
         <LinkOnce link={created} email={created.email} isMailed={created.isMailed} onDone={onClose}>
-          {created.isAdmin && 'The new account will be an admin. '}
-          {created.creditUsd !== '0.0000' && `It starts with ${usdText(created.creditUsd)}.`}
+          {created.isAdmin && 'The new user will be an admin. '}
+          {created.creditUsd !== '0.0000' && `The account will start with a balance of ${usdText(created.creditUsd)}.`}
         </LinkOnce>
       ) : (
         <InviteForm
@@ -80,7 +80,9 @@ function InviteForm({ error, isPending, onChange, onCancel, onSubmit }: InviteFo
     event.preventDefault()
     const errors: Errors = {
       ...(input.email === '' && { email: 'Enter an email address' }),
-      ...(!isCredit && { creditUsd: 'Enter an amount in USD with at most four decimals, or leave empty' }),
+      ...(!isCredit && {
+        creditUsd: 'Enter an amount in USD with at most four decimal places, or leave this field empty',
+      }),
     }
     setOwn(errors)
     if (Object.keys(errors).length === 0 && !isPending) onSubmit(input)

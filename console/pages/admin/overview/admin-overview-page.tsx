@@ -50,7 +50,7 @@ export function AdminOverviewPage() {
             <StatTiles>
               <Earned label="Revenue today" sums={groups.find(({ value }) => value === to)} />
               <Earned label="Revenue yesterday" sums={groups.find(({ value }) => value === dayBefore(to))} />
-              <Earned label={`Revenue in ${days} days`} sums={total} />
+              <Earned label={`Revenue in the last ${days} days`} sums={total} />
               <StatTile
                 label="User balances"
                 value={system.data?.ledger && <Money usd={system.data.ledger.balanceUsd} isRounded />}
@@ -124,7 +124,10 @@ function PaymentsPanel() {
     refetchInterval: renewMs,
   })
   return (
-    <Panel title={`Payments in ${days} days`} actions={<PageLink href="/admin/payments">All payments</PageLink>}>
+    <Panel
+      title={`Payments in the last ${days} days`}
+      actions={<PageLink href="/admin/payments">All payments</PageLink>}
+    >
       <QueryState query={topups} skeleton={<Skeleton height={60} />}>
         {({ totals }) => (
           <Figures

@@ -45,7 +45,8 @@ export function FailuresPanel({ groupBy }: { groupBy: GroupBy }) {
                 .slice(0, rowsMax)}
               rowKey={({ value }) => value}
             />
-            {groupCount > groups.length && `Only includes the ${countText(groups.length)} with the highest charges.`}
+            {groupCount > groups.length &&
+              `Includes only the ${countText(groups.length)} ${groupBy}s with the highest charges.`}
           </>
         )}
       </QueryState>

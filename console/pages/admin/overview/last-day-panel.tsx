@@ -18,7 +18,7 @@ export function LastDayPanel({ system: { lastDay } }: { system: System }) {
         <DataTable caption={title} columns={columns} rows={lastDay.hours} rowKey={({ start }) => start} />
       </section>
       <Text size="sm" c="dimmed" mt="xs">
-        Counted by this server since <TimeText at={lastDay.since} isExact />. Hours without tasks are omitted.
+        This server has been counting since <TimeText at={lastDay.since} isExact />. Hours without tasks are omitted.
       </Text>
     </Panel>
   )

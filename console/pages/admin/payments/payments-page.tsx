@@ -83,7 +83,7 @@ export function PaymentsPage() {
                   )}
                 </Group>
                 {rows.length === 0 ? (
-                  <EmptyState title="No payments">Users' top-ups appear here.</EmptyState>
+                  <EmptyState title="No payments">Top-ups by users will appear here.</EmptyState>
                 ) : (
                   <DataTable
                     caption="Top-ups of all users"

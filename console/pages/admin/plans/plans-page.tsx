@@ -21,7 +21,7 @@ export function PlansPage() {
     <>
       <PageHeader
         title="Plans"
-        description="Limits for groups of users. A user's own limits override those of the plan."
+        description="Limits for groups of users. A user's own limits override the plan's limits."
       />
       <QueryState
         query={system}
@@ -35,7 +35,7 @@ export function PlansPage() {
             <DataTable caption="Plans" columns={columnsOf(agents)} rows={plans} rowKey={({ name }) => name} isWide />
             {!plans.some(({ isDefault }) => isDefault) && (
               <Text size="sm" c="dimmed" mt="xs">
-                No plan is the default, so users without a plan have only the limits of the service.
+                There is no default plan, so only the service's limits apply to users without a plan.
               </Text>
             )}
           </>
@@ -98,7 +98,7 @@ function UsersOf({ plan }: { plan: string }) {
   return (
     <PageLink
       href={`/admin/users?plan=${encodeURIComponent(plan)}`}
-      aria-label={`Users of ${plan}: ${data?.total ?? ''}`}
+      aria-label={`Users with the plan ${plan}: ${data?.total ?? ''}`}
     >
       {data ? countText(data.total) : '…'}
     </PageLink>

@@ -51,7 +51,7 @@ export function PlatformKeyForm({ error, isPending, onCancel, onSubmit }: Platfo
       ...(scopes.length === 0 && { scopes: 'Select at least one scope' }),
       ...(hasCredit &&
         (units === undefined || units < 0) && {
-          creditPerDayUsd: 'Enter an amount in USD with at most four decimals, or leave empty',
+          creditPerDayUsd: 'Enter an amount in USD with at most four decimal places, or leave this field empty',
         }),
     }
     if (accept(errors) && !isPending) onSubmit(input)
@@ -107,7 +107,7 @@ export function PlatformKeyForm({ error, isPending, onCancel, onSubmit }: Platfo
         {hasCredit && (
           <TextInput
             label="Credit limit per day in USD"
-            description="Maximum credit that the key can grant per UTC day, and maximum it can take back. Leave empty for no limit."
+            description="Maximum credit that the key can grant per UTC day. The same limit applies separately to credit it takes back. Leave empty for no limit."
             inputMode="decimal"
             autoComplete="off"
             leftSection="$"

@@ -84,8 +84,8 @@ function RevokeButton({ of: { id: keyId, name } }: { of: PlatformKey }) {
         await queryClient.invalidateQueries({ queryKey: ['platform-keys'] })
       }}
     >
-      The key and all client tokens created with it stop working immediately. The users and balances that it created are
-      kept.
+      The key and all client tokens created with it stop working immediately. Users created with the key keep their
+      accounts and balances.
     </ConfirmButton>
   )
 }

@@ -35,7 +35,7 @@ export function PlatformKeysPage() {
     <>
       <PageHeader
         title="Platform keys"
-        description="For servers of products built on this service. They create users, credit them and act on their behalf."
+        description="Keys for the servers of products built on this service. With a key, a server can create users, grant them credit and act on their behalf."
         actions={createButton}
       />
       <Stack gap="lg">

@@ -55,8 +55,8 @@ export function SystemDetails({ system }: { system: System }) {
             ]}
           />
           <Text size="sm" c="dimmed" mt="sm">
-            How long work waited for the main thread in the last five minutes, not counting the first minute after a
-            start.
+            How long work waited for the main thread in the last five minutes, not counting the first minute after
+            startup.
           </Text>
         </Panel>
         <Panel title="Memory and disk">
@@ -96,7 +96,7 @@ export function SystemDetails({ system }: { system: System }) {
       )}
       <Panel title="Agent threads">
         {agentThreads.length === 0 ? (
-          <Text c="dimmed">No agent threads: the {agents} run in the main thread.</Text>
+          <Text c="dimmed">No agent threads. The main thread runs the code of {agents}.</Text>
         ) : (
           <>
             <DataTable
@@ -106,7 +106,8 @@ export function SystemDetails({ system }: { system: System }) {
               rowKey={({ id }) => String(id)}
             />
             <Text mt="sm" c="dimmed">
-              Each runs all of the {agents}. A thread that is blocked past a task's timeout is replaced automatically.
+              Each thread runs the code of {agents}. A thread that is blocked past a task's timeout is replaced
+              automatically.
             </Text>
           </>
         )}

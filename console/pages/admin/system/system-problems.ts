@@ -33,7 +33,7 @@ function ledgerProblems({ ledger }: System): Problem[] {
   const { differences } = ledger
   return [
     {
-      title: `The ledger has ${differences} ${differences === 1 ? 'difference' : 'differences'}`,
+      title: `The ledger check found ${differences} ${differences === 1 ? 'difference' : 'differences'}`,
       isSerious: true,
       whatToDo:
         'The database was changed outside the service or is damaged. Make a backup, then run ' +
@@ -46,10 +46,10 @@ function mailProblems({ mail }: System): Problem[] {
   if (!mail?.lastError || mail.waiting === 0) return []
   return [
     {
-      title: `Mail is delayed: ${countText(mail.waiting)} waiting`,
+      title: `Email is delayed: ${countText(mail.waiting)} waiting`,
       isSerious: false,
       whatToDo:
-        'The service retries automatically. See the last error below, and run “npm run errand -- mail test ADDRESS”.',
+        'The service retries automatically. Check the last error below, and send a test email with “npm run errand -- mail test ADDRESS”.',
     },
   ]
 }
@@ -58,13 +58,13 @@ function threadProblems({ agentThreads }: System): Problem[] {
   return agentThreads
     .filter(({ isResponding }) => !isResponding)
     .map(({ id, running }) => ({
-      title: `Agent thread ${id} does not respond`,
+      title: `Agent thread ${id} is not responding`,
       isSerious: true,
       whatToDo:
         running === 0
           ? 'The thread is replaced automatically within seconds. If this happens again, check the service log.'
-          : `An agent blocks the other runs of this thread (${running} in total). The thread is ` +
-            'replaced when one of them times out. Find the agent in the running tasks and make it yield to the event loop.',
+          : `An agent is blocking all runs in this thread (${running} in total). The thread is replaced when one of them ` +
+            'times out. Find the agent among the running tasks, and make its code yield to the event loop.',
     }))
 }
 
@@ -104,15 +104,15 @@ function loadProblems(system: System): Problem[] {
       title: 'Responses are slow',
       isSerious: delay.p99 >= lateMs.serious,
       whatToDo:
-        'The main thread is blocked. Check the load of the machine, and whether agents run in their own threads.',
+        'The main thread is blocked. Check the load on the machine and whether agents run in their own threads.',
     })
   }
   if (database.walBytes >= walBytesMax) {
     problems.push({
-      title: 'The database log has grown',
+      title: 'The database log has grown too large',
       isSerious: false,
       whatToDo:
-        'A long-running read, for example by a backup, prevents the log from shrinking. The log shrinks when the read ends.',
+        'A long-running read, for example by a backup, is preventing the log from shrinking. The log will shrink when the read ends.',
     })
   }
   return problems

@@ -11,8 +11,8 @@ export function SuspendButton({ user: { email, isSuspended }, isOwn, onConfirm }
   if (isSuspended) {
     return (
       <ConfirmButton label="Unsuspend" title={`Unsuspend ${email}?`} confirmLabel="Unsuspend" onConfirm={onConfirm}>
-        The user can log in again, and the account's API keys work again. Logins from before the suspension stay logged
-        out.
+        The user can log in again, and the account's API keys work again. Browsers logged out by the suspension stay
+        logged out.
       </ConfirmButton>
     )
   }

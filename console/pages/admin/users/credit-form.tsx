@@ -59,7 +59,9 @@ export function CreditForm({ user }: { user: User }) {
   const submit = (event: FormEvent) => {
     event.preventDefault()
     const errors: Errors = {
-      ...(units === undefined && { amountUsd: 'Enter an amount in USD above zero, with at most four decimals' }),
+      ...(units === undefined && {
+        amountUsd: 'Enter an amount in USD greater than zero, with at most four decimal places',
+      }),
       ...(obstacle !== undefined && { amountUsd: obstacle }),
       ...(input.reason === '' && { reason: 'Enter a reason' }),
     }

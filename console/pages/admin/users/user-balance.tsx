@@ -26,7 +26,7 @@ export function UserBalance({ user }: { user: User }) {
           {
             name: 'Total written off',
             value: <Money usd={writtenOffUsd} isRounded />,
-            note: 'Cost of chat turns beyond the balance, a cap or a limit',
+            note: 'Chat costs above the balance, a cap or a limit',
           },
         ]}
       />

@@ -29,7 +29,7 @@ export function UserLimits({ user }: { user: User }) {
     onSuccess: (next) => {
       keepUser(next)
       setDraft(draftOf(next))
-      notifyDone(`Saved the limits of ${next.email}.`)
+      notifyDone(`Saved the limits for ${next.email}.`)
     },
   })
   const { fields, rest } = fieldErrors(update.error, [
@@ -74,10 +74,10 @@ export function UserLimits({ user }: { user: User }) {
               ...agents.map(({ id, name }) => ({ value: id, label: name })),
               ...removed.map((id) => ({ value: id, label: id })),
             ]}
-            placeholder={draft.agents.length === 0 ? 'Agents of the plan' : ''}
+            placeholder={draft.agents.length === 0 ? 'Agents in the plan' : ''}
             searchable
             clearable
-            clearButtonProps={{ 'aria-label': 'Agents of the plan' }}
+            clearButtonProps={{ 'aria-label': 'Agents in the plan' }}
             value={draft.agents}
             onChange={(next) => setDraft({ ...draft, agents: next })}
             error={fields['limits.agents']}

@@ -20,7 +20,7 @@ export function UserLists({ userId }: { userId: string }) {
         keepMounted={false}
         activateTabWithKeyboard={false}
       >
-        <Tabs.List mb="sm" aria-label="Lists of this user">
+        <Tabs.List mb="sm" aria-label="Activity of this user">
           {Object.entries(lists).map(([value, label]) => (
             <Tabs.Tab key={value} value={value}>
               {label}

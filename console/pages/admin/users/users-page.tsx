@@ -58,7 +58,7 @@ export function UsersPage() {
         </Group>
       }
     >
-      {search === '' ? 'Choose another plan.' : 'Search for another part of the address, or invite the user.'}
+      {search === '' ? 'Choose another plan.' : 'Search for a different part of the address, or invite the user.'}
     </EmptyState>
   )
   return (

@@ -139,8 +139,8 @@ export function RechargeForm({ payments }: { payments: Payments }) {
           )}
           {isOn && (
             <Text size="sm" c="dimmed">
-              You can top up to a balance of at most ${short(maxUsd)}, and by at most ${short(rechargeMonthlyMaxUsd)}{' '}
-              per month. Payments are at least 10 minutes apart.
+              Auto-recharge can raise your balance to at most ${short(maxUsd)}, and add at most $
+              {short(rechargeMonthlyMaxUsd)} per month. Payments are at least 10 minutes apart.
             </Text>
           )}
           <Group>

@@ -76,7 +76,7 @@ export function TopupReturn() {
           : {
               color: 'blue',
               title: `Payment of ${amount} in progress`,
-              text: 'Credit is added when the payment is confirmed: within moments for cards, within days for bank debits.',
+              text: 'Credit is added when the payment is confirmed: usually within seconds for cards and within days for bank debits.',
             }
     }
   }

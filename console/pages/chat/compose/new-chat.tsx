@@ -32,7 +32,7 @@ export function NewChat() {
     <>
       <PageHeader
         title="New chat"
-        description="Starting a chat is free. It expires after a period without activity (24 hours by default)."
+        description="Starting a chat is free. A chat expires after a period of inactivity (24 hours by default)."
         back={{ href: '/chat', label: 'All chats' }}
       />
       <QueryState
@@ -199,7 +199,7 @@ function ConnectorChoice({ error, onChange, value }: ChoiceProps<string[]>) {
   if (data.total === 0) {
     return (
       <Text size="sm" c="dimmed">
-        To let the agent use tools of your own services,{' '}
+        To let the agent use tools from your own services,{' '}
         <PageLink href="/settings/connectors" inherit underline="always">
           add a connector
         </PageLink>

@@ -38,5 +38,5 @@ export function useCostText(sessionId: string, draft: Draft, isSendable: boolean
   if (quoted?.draft !== draft) return undefined
   const { holdUsd, worstCaseUsd } = quoted.quote
   if (worstCaseUsd !== undefined) return `Costs at most ${usdText(worstCaseUsd)}`
-  return holdUsd && `Holds up to ${usdText(holdUsd)}. You pay only for usage.`
+  return holdUsd && `Up to ${usdText(holdUsd)} is held. You pay only for what you use.`
 }

@@ -32,7 +32,7 @@ export function EditMessage({ hasFiles, onCancel, onSend, text: before }: EditMe
       />
       <Group justify="space-between" gap="xs" mt={6}>
         <Text size="sm" c="dimmed">
-          Replaces this reply. Both replies are charged.
+          Replaces this reply. You are charged for both replies.
         </Text>
         <Group gap="xs">
           <Button size="xs" variant="default" onClick={onCancel}>

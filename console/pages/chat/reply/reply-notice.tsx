@@ -79,11 +79,11 @@ function whatFollows({ note: { code, isBack, isKept }, costUsd, isStored }: Foll
   }
   if (code === 'LOOKING_UP') return 'This page checks again automatically.'
   const where = isKept
-    ? 'The previous reply remains.'
+    ? 'The previous reply was kept.'
     : isBack
       ? 'Your message is back in the message box.'
-      : 'The message box has your newer text.'
+      : 'Your newer text is in the message box.'
   if (isCharged) return `You were charged ${usdText(costUsd)} for usage, but nothing was saved. ${where}`
-  if (code === 'UNKNOWN') return `Reload the page when the connection is back. ${where}`
+  if (code === 'UNKNOWN') return `Reload the page when the connection is restored. ${where}`
   return `Nothing was saved, and you were not charged. ${where}`
 }

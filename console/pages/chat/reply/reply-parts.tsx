@@ -34,7 +34,7 @@ function ReasoningFold({ text, isGrowing }: { text: string; isGrowing: boolean }
   return (
     <ReplyFold title="Reasoning" aside={`${count.format(text.length)} characters`} isRunning={isGrowing}>
       <Text size="sm" c="dimmed">
-        Reasoning is charged but not stored. It disappears when you leave this page.
+        You are charged for reasoning, but it is not stored. It disappears when you leave this page.
       </Text>
       <Text component="div" size="sm">
         <PlainText text={text.slice(0, reasoningCharsMax)} />

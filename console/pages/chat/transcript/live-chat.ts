@@ -242,7 +242,7 @@ export class LiveChat {
     this.#following = undefined
     renewSession(this.sessionId)
     if (!isBusyRefusal(this.#state.refusal)) return
-    this.#set({ refusal: undefined, announcement: 'The other reply is complete. You can send now.' })
+    this.#set({ refusal: undefined, announcement: 'The other reply is complete. You can send your message now.' })
   }
 
   async #follow(): Promise<void> {

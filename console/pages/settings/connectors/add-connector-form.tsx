@@ -108,7 +108,7 @@ export function AddConnectorForm({ servers, onAdded, onCancel }: AddConnectorFor
         )}
         <TextInput
           label="Name"
-          description="Agents see this name together with the names of the tools."
+          description="Agents see this name along with the tool names."
           maxLength={60}
           autoComplete="off"
           value={draft.name}

@@ -61,8 +61,8 @@ export function ConnectorAuthFields({ draft, onChange, errors, isByUrl, kept }: 
       {authType === 'oauth' && (
         <>
           <Text size="sm" c="dimmed">
-            You sign in after adding the connector. Most servers register Errand automatically, so you can leave the
-            client fields empty{isKept ? ' or keep the current client' : ''}.
+            You will sign in after adding the connector. Most servers register Errand automatically, so you can leave
+            the client fields empty{isKept ? ' or keep the current client' : ''}.
           </Text>
           <TextInput
             label="Client ID"

@@ -43,7 +43,7 @@ export function ConnectorsList() {
     <>
       <PageHeader
         title="Connectors"
-        description="Services with tools for your agents, over the Model Context Protocol (MCP). You select them for each task or chat."
+        description="Services that provide tools to your agents over the Model Context Protocol (MCP). You choose which services to use for each task or chat."
         actions={addButton}
       />
       <Stack gap="lg">
@@ -52,7 +52,8 @@ export function ConnectorsList() {
           isEmpty={({ total }) => total === 0}
           empty={
             <EmptyState title="No connectors yet" action={addButton}>
-              Connect a server, such as your documents or issue tracker, and choose which tools agents can call.
+              Connect an MCP server, for example for your documents or issue tracker, and choose which tools agents can
+              call.
             </EmptyState>
           }
         >

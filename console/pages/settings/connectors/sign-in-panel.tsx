@@ -62,7 +62,7 @@ export function SignInPanel({ connector }: { connector: Connector }) {
               await queryClient.invalidateQueries({ queryKey: ['connector', id] })
             }}
           >
-            Its access is revoked. Queued tasks that use it fail and are refunded. Chats that use it reject messages
+            This revokes the access. Queued tasks that use it fail and are refunded. Chats that use it reject messages
             until you sign in again.
           </ConfirmButton>
         )}

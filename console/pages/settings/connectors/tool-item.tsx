@@ -38,7 +38,7 @@ export function ToolItem({ tool, isAllowed, onToggle }: ToolItemProps) {
           </>
         ) : (
           <Text size="sm" c="dimmed">
-            The server does not offer this tool now.
+            The server does not currently offer this tool.
           </Text>
         )}
       </Box>

@@ -34,7 +34,7 @@ export function ClientTokens() {
       <div>
         <Title order={2}>Client tokens</Title>
         <Text c="dimmed">
-          Tokens for browsers, valid for at most an hour. A token ends when the credential that created it ends.
+          Tokens for browsers, valid for up to an hour. A token stops working when the credential that created it does.
         </Text>
       </div>
       <QueryState
@@ -120,7 +120,7 @@ function Spent({ of: { id, maxCostUsd, usedUsd } }: { of: ClientToken }) {
   return (
     <>
       {usdText(usedUsd)} of {usdText(maxCostUsd)}
-      <SpendBar share={spentShare({ limitUsd: maxCostUsd, usedUsd })} label={`Spend of the token …${id.slice(-4)}`} />
+      <SpendBar share={spentShare({ limitUsd: maxCostUsd, usedUsd })} label={`Spending of token …${id.slice(-4)}`} />
     </>
   )
 }

@@ -25,8 +25,7 @@ export function IssuedKeyView({ issued: { created, replaced }, isLeaving, onStay
   return (
     <Stack gap="md">
       <Text>
-        Copy this key now and store it securely. You will not see it again. Anyone with the key can act for your
-        account.
+        Copy this key now and store it securely. You will not see it again. Anyone with the key can use your account.
       </Text>
       <SecretBox value={created.key} label="New API key" what="API key" />
       {replaced && (

@@ -25,7 +25,7 @@ export function KeyLimitFields({ draft, errorOf, onChange }: KeyLimitFieldsProps
         />
         <NativeSelect
           label="Period"
-          description="In UTC. The limit resets when a period ends."
+          description="Periods are in UTC. The limit resets at the end of each period."
           data={resets.map(({ label, value }) => ({ label, value }))}
           value={draft.limitReset}
           onChange={(event) => change({ limitReset: event.currentTarget.value as LimitReset })}

@@ -18,7 +18,7 @@ export function KeyLimitsForm({ of, onClose }: { of: Key; onClose: () => void })
   const update = useMutation({
     mutationFn: () => client.keys.update(input),
     onSuccess: () => {
-      notifyDone(`Saved the limits of ${of.name}.`)
+      notifyDone(`Saved the limits for ${of.name}.`)
       void queryClient.invalidateQueries({ queryKey: ['keys'] })
       onClose()
     },

@@ -33,8 +33,8 @@ export function limitErrors({
   const isAmount = limitUsd.trim() === '' || (parseUsd(limitUsd.trim()) ?? -1) >= 0
   const isCount = executionsPerMinute.trim() === '' || /^[1-9]\d{0,5}$/.test(executionsPerMinute.trim())
   return {
-    ...(!isAmount && { limitUsd: 'Enter an amount in USD with at most four decimals' }),
-    ...(!isCount && { executionsPerMinute: 'Enter a whole number, 1 or more' }),
+    ...(!isAmount && { limitUsd: 'Enter an amount in USD with at most four decimal places' }),
+    ...(!isCount && { executionsPerMinute: 'Enter a whole number of at least 1' }),
   }
 }
 

@@ -46,7 +46,7 @@ export function KeyPage() {
           title="No API key with this ID"
           action={<PageLink href="/settings/keys">View all API keys</PageLink>}
         >
-          It ended more than 90 days ago, or belongs to another account.
+          It expired or was revoked more than 90 days ago, or belongs to another account.
         </EmptyState>
       ) : (
         <QueryState query={key}>{(data) => <KeyView of={data} hasEnded={keyState(data, now).hasEnded} />}</QueryState>

@@ -32,17 +32,17 @@ export function KeyUsage({ keyId }: { keyId: string }) {
               isLoading={today.isPending}
             />
             <StatTile
-              label="Spent in 30 days"
+              label="Spent in the last 30 days"
               value={<Money usd={spentOf(sums)} isRounded />}
               note="Charges minus refunds"
             />
             <StatTile
-              label="Executions in 30 days"
+              label="Executions in the last 30 days"
               value={countText(sums.executions)}
               note="Tasks and chat turns that ended"
             />
             <StatTile
-              label="Failures in 30 days"
+              label="Failures in the last 30 days"
               value={countText(sums.failures)}
               note={failureRate(sums) ?? 'No executions'}
             />

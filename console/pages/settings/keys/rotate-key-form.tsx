@@ -38,7 +38,9 @@ export function RotateKeyForm({ of, onCancel }: { of: Key; onCancel: () => void 
     <form onSubmit={submit}>
       <Stack gap="md">
         {rotate.error && <ErrorNotice title="Could not rotate the key" error={rotate.error} />}
-        <Text>A new key with the same name and scopes replaces …{of.hint}. Both work until the old key expires.</Text>
+        <Text>
+          A new key with the same name and scopes replaces …{of.hint}. Both keys work until the old one expires.
+        </Text>
         <NativeSelect
           label="Old key expires"
           data={overlaps}

@@ -117,7 +117,7 @@ function WebhookView({ webhook }: { webhook: Webhook }) {
 
 function successText({ recent: { failed, succeeded } }: Webhook): string {
   const total = succeeded + failed
-  if (total === 0) return 'No delivery has ended yet'
+  if (total === 0) return 'No deliveries finished yet'
   return `${Math.floor((100 * succeeded) / total)}% of the last ${total === 1 ? 'delivery' : `${total} deliveries`}`
 }
 
