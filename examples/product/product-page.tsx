@@ -43,12 +43,12 @@ function App({ name, sessionId }: Start) {
     <ErrandProvider client={errand}>
       <h1>Hello, {name}</h1>
       <p>
-        You have <Balance />. <Limits />
+        Your balance is <Balance />. <Limits />
       </p>
       <AddCredit amounts={['5.00', '25.00']} />
       <h2>Run a task</h2>
       <Task label="Wait 2 seconds" endpointId="demo.wait" params={{ seconds: 2 }} />
-      <Task label="Fail, and get the money back" endpointId="demo.fail" params={{}} />
+      <Task label="Fail and get a refund" endpointId="demo.fail" params={{}} />
       <h2>Chat</h2>
       <Chat sessionId={sessionId} />
     </ErrandProvider>
@@ -58,7 +58,7 @@ function App({ name, sessionId }: Start) {
 function Limits() {
   const { account } = useBalance()
   const perMinute = account?.rateLimit.limit
-  return perMinute ? `Your plan allows ${perMinute} runs a minute.` : null
+  return perMinute ? `Your plan allows ${perMinute} runs per minute.` : null
 }
 
 function Task({ endpointId, label, params }: { label: string; endpointId: string; params: Record<string, unknown> }) {
@@ -70,7 +70,7 @@ function Task({ endpointId, label, params }: { label: string; endpointId: string
       </button>{' '}
       {isRunning && <button onClick={cancel}>Cancel</button>}
       <output>
-        {task?.status === 'completed' && 'Done for '}
+        {task?.status === 'completed' && 'Done. Cost: '}
         {task?.status === 'failed' && `${task.error?.message} Refunded: `}
         {task && <Receipt costUsd={task.status === 'failed' ? task.refundedUsd : task.costUsd} />}
         {error?.message}

@@ -22,7 +22,7 @@ test('stalled readers hold at most 24 downloads per user; more get 503, others c
     const refused = await fetch(responseUri)
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1'])
     expect(await refused.json()).toMatchObject({
-      message: expect.stringMatching(/^At most 24 concurrent payload downloads/),
+      message: expect.stringMatching(/^This account already has 24 payload downloads/),
     })
     expect((await fetch(responseUri, { method: 'HEAD' })).status).toBe(200)
     expect((await fetch(other)).status).toBe(200)

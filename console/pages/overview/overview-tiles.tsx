@@ -14,7 +14,7 @@ export function OverviewTiles({ account, usage, days }: Pick<LiveOverview, 'acco
   const totals = usage.data && usageTotals(usage.data.days)
   const balance = account.data
   // While another period is loading, the figures still belong to the previous period.
-  const period = `in ${usage.data?.days.length ?? days} days`
+  const period = `in the last ${usage.data?.days.length ?? days} days`
   return (
     <StatTiles>
       <StatTile

@@ -100,7 +100,7 @@ function Sums({ groupBy, names, usage: { days, groups = [], hours, runs = 0 } }:
   const [view, setView] = useState<View>('chart')
   // Sum up the days instead of the tags, because a task counts for each of its tags.
   const totals = totalOf(groupBy === 'tag' ? days : groups)
-  const period = days.length === 1 ? 'today' : `in ${days.length} days`
+  const period = days.length === 1 ? 'today' : `in the last ${days.length} days`
   const left = account && daysLeft(account.balanceUsd, days)
   const nameOf = (value: string) => groupName(groupBy, value, names)
   const [, navigate] = useLocation()
@@ -163,7 +163,7 @@ function Sums({ groupBy, names, usage: { days, groups = [], hours, runs = 0 } }:
           </Panel>
           <Panel title={`By ${by}`}>
             <DataTable
-              caption={`Sums by ${by}`}
+              caption={`Totals by ${by}`}
               columns={columnsOf({ days, groupBy, nameOf })}
               rows={groups}
               rowKey={({ value }) => value}

@@ -39,7 +39,7 @@ export async function requestPasswordReset(parts: LoginAccess, { browser, email 
     mails.wake()
     log.info({ requestId: browser.about.requestId, userId: requested.userId }, 'a user requested a password link')
   }
-  return { message: 'If an account with a password has this email address, the service sent a link to it.' }
+  return { message: 'If an account with a password uses this email address, the service sent a link to it.' }
 }
 
 /** Emails a sign-up link, or a note if the address already belongs to a user. */

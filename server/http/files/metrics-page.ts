@@ -31,7 +31,7 @@ export function createMetricsPage({
       throw token === null
         ? new ErrandError(
             'FORBIDDEN',
-            'Without a token, the metrics are available only on this machine and with a loopback base URL. Set ERRAND_METRICS_TOKEN and send it as a bearer token.',
+            'Without a token, metrics are available only on this machine, and only if the base URL is a loopback URL. Set ERRAND_METRICS_TOKEN and send it as a bearer token.',
           )
         : new ErrandError(
             'UNAUTHORIZED',

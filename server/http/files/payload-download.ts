@@ -38,7 +38,7 @@ export async function servePayload(
   if (!isValid) {
     throw new ErrandError(
       'FORBIDDEN',
-      'The link is invalid or has expired. Read the task or the messages again to get a new link.',
+      'The link is invalid or has expired. Request the task or the messages again to get a new link.',
     )
   }
   const record = await store.findPayload(payloadId)
@@ -60,7 +60,7 @@ export async function servePayload(
   if (request.method === 'HEAD') return void response.writeHead(200, tagged).end()
   const place = downloads.open(record.userId ?? '')
   if (place.hold(1)) {
-    const message = `At most ${downloads.perUser} concurrent payload downloads per account are allowed. Retry when one has ended.`
+    const message = `This account already has ${downloads.perUser} payload downloads in progress, the maximum. Retry when one has ended.`
     throw new ErrandError('SERVICE_UNAVAILABLE', message, { retryAfterSeconds: 1 })
   }
   const chunks = checkedChunks(found.stream(), { payloadId, digest })

@@ -18,9 +18,9 @@ testConsole(
     expect(figures).toContain('Revenue$0.0150')
     await opened.check('admin-economics')
 
-    await page.getByRole('table', { name: 'Sums by day' }).getByRole('link').click()
+    await page.getByRole('table', { name: 'Totals by day' }).getByRole('link').click()
     await page.waitForURL(`**/admin/economics?period=${today}&groupBy=user`)
-    const users = page.getByRole('table', { name: 'Sums by user' })
+    const users = page.getByRole('table', { name: 'Totals by user' })
     await users.waitFor()
     expect(await users.locator('tbody tr td').allTextContents()).toEqual(
       expect.arrayContaining(['3', '1', '$0.0250', '$0.0100', '$0.0150']),

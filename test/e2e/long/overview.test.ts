@@ -28,7 +28,7 @@ testConsole('shows the days of the selected period as a chart and as a table', a
   const page = await opened.open('/')
   await page.getByRole('img', { name: 'last 30 days: $0.0250 charged, $0.0100 refunded' }).waitFor()
   await page.locator('[data-bar]').first().waitFor()
-  expect(await tile(page, 'Spent in 30 days').textContent()).toContain('$0.0150')
+  expect(await tile(page, 'Spent in the last 30 days').textContent()).toContain('$0.0150')
   expect(await tile(page, 'Executions').textContent()).toContain('1 failed, 33.3%')
   await opened.check('overview')
 

@@ -102,7 +102,7 @@ test(
         await ada.hasBalance('$6.00')
 
         await ada.page.getByRole('button', { name: 'Wait 2 seconds' }).click()
-        await ada.page.getByText('Done for').waitFor()
+        await ada.page.getByText('Done. Cost:').waitFor()
         await ada.hasBalance('$5.999')
         await ada.page.getByRole('button', { name: /^Fail/ }).click()
         await ada.page.getByText('Refunded: $0.01').waitFor()

@@ -33,7 +33,7 @@ testConsole(
       const frame = opened.page.frameLocator('iframe')
       await frame.getByRole('link', { name: 'Create your account' }).waitFor()
       await opened.check('admin-mail')
-      await opened.page.getByRole('textbox', { name: 'Type of mail' }).click()
+      await opened.page.getByRole('textbox', { name: 'Type of email' }).click()
       await opened.page.getByRole('option', { name: 'Low balance' }).click()
       await frame.getByText('below your threshold').waitFor()
     } finally {

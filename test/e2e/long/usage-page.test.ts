@@ -17,10 +17,10 @@ testConsole('shows what each agent, endpoint and key cost, with a chart, a table
   await page.getByRole('img', { name: '30 days: text $0.0150, demo $0.0100' }).waitFor()
   await page.locator('[data-bar]').first().waitFor()
   const figures = await page.locator('dl').first().textContent()
-  expect(figures).toContain('Spent in 30 days$0.0150')
+  expect(figures).toContain('Spent in the last 30 days$0.0150')
   expect(figures).toContain('33.3%')
   expect(figures).toContain('Balance lastsOver a year')
-  const rows = page.getByRole('table', { name: 'Sums by agent' }).locator('tbody tr')
+  const rows = page.getByRole('table', { name: 'Totals by agent' }).locator('tbody tr')
   expect(await rows.nth(0).locator('td').allTextContents()).toEqual([
     'text',
     '2',
@@ -61,12 +61,12 @@ testConsole('shows what each agent, endpoint and key cost, with a chart, a table
   await page.getByRole('textbox', { name: 'Group by' }).click()
   await page.getByRole('option', { name: 'API key' }).click()
   await page.waitForURL('**/usage?groupBy=key')
-  const keys = page.getByRole('table', { name: 'Sums by API key' })
+  const keys = page.getByRole('table', { name: 'Totals by API key' })
   await keys.waitFor()
   expect(await keys.locator('tbody tr').count()).toBe(1)
   await page.getByRole('textbox', { name: 'Group by' }).click()
   await page.getByRole('option', { name: 'Endpoint' }).click()
-  await page.getByRole('table', { name: 'Sums by endpoint' }).waitFor()
+  await page.getByRole('table', { name: 'Totals by endpoint' }).waitFor()
   const download = page.waitForEvent('download')
   await page.getByRole('button', { name: 'Download CSV' }).click()
   const csv = await readFile(await (await download).path(), 'utf8')
@@ -77,7 +77,7 @@ testConsole('shows what each agent, endpoint and key cost, with a chart, a table
 
   await page.goBack()
   await page.goto(`${service.url}/usage`)
-  await page.getByRole('table', { name: 'Sums by agent' }).getByRole('link', { name: 'demo' }).click()
+  await page.getByRole('table', { name: 'Totals by agent' }).getByRole('link', { name: 'demo' }).click()
   await page.waitForURL(/\/tasks\?agent=demo&time=days&from=[\d-]+$/)
   await page.getByText('demo.fail').first().waitFor()
 })
@@ -94,8 +94,8 @@ testConsole('shows charges per hour of a day, and sums by tag', async (opened) =
   await create({ team: 'red' })
   const page = await opened.open('/usage?days=2&groupBy=tag')
   await page.getByRole('img', { name: /^Stacked bar chart of \d+ hours: \$0\.0200\./ }).waitFor()
-  expect(await page.locator('dl').first().textContent()).toContain('Spent in 2 days$0.0200')
-  const rows = page.getByRole('table', { name: 'Sums by tag' }).locator('tbody tr')
+  expect(await page.locator('dl').first().textContent()).toContain('Spent in the last 2 days$0.0200')
+  const rows = page.getByRole('table', { name: 'Totals by tag' }).locator('tbody tr')
   const cells = await Promise.all([0, 1].map((n) => rows.nth(n).locator('td').allTextContents()))
   expect(cells.map(([tag, executions, , , run, , charged]) => [tag, executions, run, charged])).toEqual([
     ['team:red', '2', expect.stringMatching(duration), '$0.0200'],

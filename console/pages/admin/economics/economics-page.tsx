@@ -114,7 +114,7 @@ function Groups({ economics: { groupBy, groupCount, groups } }: { economics: Eco
   return (
     <Panel title={`By ${by}`}>
       <DataTable
-        caption={`Sums by ${by}`}
+        caption={`Totals by ${by}`}
         columns={columnsOf(groupBy)}
         rows={groups}
         rowKey={({ value }) => value}

@@ -31,7 +31,7 @@ export function chooseFiles(
       errors.push(`${name} was not attached. A message can have at most ${filesMax} files.`)
     else if (bytes + encodedBytes(file) > bodyBytesMax) {
       const most = sizeText(Math.floor(((bodyBytesMax - restBytes) / 4) * 3))
-      errors.push(`${name} is ${sizeText(file.size)}. The files of a message can total at most ${most}.`)
+      errors.push(`${name} is ${sizeText(file.size)}. The files in a message can total at most ${most}.`)
     } else {
       bytes += encodedBytes(file)
       const preview = mediaType.startsWith('image/') ? URL.createObjectURL(file) : undefined
