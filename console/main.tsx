@@ -10,7 +10,7 @@ const nonce = document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?
 Reflect.set(globalThis, '__webpack_nonce__', nonce)
 
 const root = document.querySelector('#root')
-if (!root) throw new Error('The page does not have an element for the console. Rebuild the console.')
+if (!root) throw new Error('The page has no element to render the console in. Rebuild the console.')
 createRoot(root).render(
   <StrictMode>
     <App nonce={nonce} />

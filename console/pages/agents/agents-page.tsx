@@ -32,7 +32,7 @@ export function AgentsPage() {
     <>
       <PageHeader
         title="Agents"
-        description="Run an endpoint as a task, or start a chat. You see the price first. Failed tasks are refunded in full."
+        description="Run an endpoint as a task, or start a chat. Prices are shown up front. Failed tasks are refunded in full."
       />
       <Stack gap="lg">
         <QueryState

@@ -93,8 +93,8 @@ function EndPanel({ session: { id: sessionId, status } }: { session: Session }) 
   return (
     <Panel title={status === 'active' ? 'End or delete' : 'Delete'}>
       <Text c="dimmed" mb="sm">
-        {status === 'active' && 'You can still read a chat after it has ended. '}Deleting removes the messages
-        permanently. Its transactions are kept.
+        {status === 'active' && 'You can still read a chat after it has ended. '}Deleting a chat removes its messages
+        permanently, but keeps its transactions.
       </Text>
       <Group gap="xs">
         {status === 'active' && (

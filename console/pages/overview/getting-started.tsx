@@ -9,7 +9,7 @@ const steps = [
   {
     id: 'task',
     title: 'Run a task',
-    text: 'Choose an agent and fill in its form. You see the price first, and failed tasks are refunded in full.',
+    text: 'Choose an agent and fill in its form. The price is shown up front, and failed tasks are refunded in full.',
     href: '/agents',
     label: 'Choose an agent',
     Icon: LightningBoltIcon,

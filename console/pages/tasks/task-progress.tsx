@@ -37,7 +37,7 @@ function WhyQueued() {
   if (!limits || limits.tasksAtWork === null || limits.used.tasksAtWork < limits.tasksAtWork) return null
   return (
     <Text inherit mt={6}>
-      Your account runs at most {limits.tasksAtWork === 1 ? '1 task' : `${countText(limits.tasksAtWork)} tasks`} at a
+      Your account can run at most {limits.tasksAtWork === 1 ? '1 task' : `${countText(limits.tasksAtWork)} tasks`} at a
       time.{' '}
       <PageLink href="/tasks?status=processing" inherit underline="always">
         View running tasks

@@ -53,7 +53,7 @@ export function ObjectFields({ Part, field, onChange, path, problems, value }: C
     onChange(Object.fromEntries([...own, ...(isObject(next) ? Object.entries(next) : [])]))
   }
   if (names.length === 0 && others.length === 0 && !field.takesOthers) {
-    return <Text c="dimmed">{path === '' ? 'This endpoint does not have params.' : 'No fields.'}</Text>
+    return <Text c="dimmed">{path === '' ? 'This endpoint has no params.' : 'No fields.'}</Text>
   }
   return (
     <Stack gap="md">

@@ -101,7 +101,7 @@ testConsole(
   'connectors can be selected if there are any, and are sent with the task',
   async (opened) => {
     const page = await opened.open('/agents/services?endpoint=services.tools')
-    await page.getByText('This endpoint does not have params.').waitFor()
+    await page.getByText('This endpoint has no params.').waitFor()
     expect(await page.getByLabel('Connectors').count()).toBe(0)
     const connectorId = await page.evaluate(async () => {
       const answer = await fetch('/api/connectors', {

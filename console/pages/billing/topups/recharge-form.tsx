@@ -39,7 +39,7 @@ export function NotifyForm({ account }: { account: Account }) {
     event.preventDefault()
     const text = amount.trim()
     const isFine = text === '' || parseUsd(text) !== undefined
-    if (accept(isFine ? {} : { notifyBelowUsd: 'Enter an amount in USD, or leave empty' }))
+    if (accept(isFine ? {} : { notifyBelowUsd: 'Enter an amount in USD, or leave this field empty' }))
       save.mutate({ notifyBelowUsd: text === '' ? null : text })
   }
   return (

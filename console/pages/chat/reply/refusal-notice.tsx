@@ -23,7 +23,7 @@ const titles: Record<string, string> = {
   INSUFFICIENT_BALANCE: 'Insufficient balance',
   BUDGET_REACHED: 'Chat cap reached',
   LIMIT_REACHED: 'Spending limit reached',
-  ACCOUNT_BLOCKED: 'Chats are blocked today',
+  ACCOUNT_BLOCKED: 'Chats are temporarily blocked',
   SESSION_BUSY: 'Another reply is in progress',
   SESSION_EXPIRED: 'This chat has expired',
   SESSION_COMPLETED: 'This chat has ended',
@@ -55,7 +55,7 @@ export function RefusalNotice({ refusal: { at, error }, sessionId, onDismiss, on
             : code === 'RATE_LIMIT_EXCEEDED' && error instanceof ErrandClientError
               ? withUsdTexts(error.message)
               : errorText(error)}{' '}
-          {until !== undefined && `You can send again at ${clock.format(until)}. `}
+          {until !== undefined && `You can send messages again at ${clock.format(until)}. `}
           {code === 'SERVICE_UNAVAILABLE' && 'Try again in a few seconds. '}Nothing was charged.
         </Text>
       </div>

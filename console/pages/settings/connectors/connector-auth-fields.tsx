@@ -50,7 +50,7 @@ export function ConnectorAuthFields({ draft, onChange, errors, isByUrl, kept }: 
               ? 'Leave empty to keep the current token.'
               : isByUrl
                 ? 'Stored encrypted and never shown again.'
-                : 'Passed to the server when it starts, stored encrypted and never shown again.'
+                : 'Passed to the server when it starts. Stored encrypted and never shown again.'
           }
           autoComplete="off"
           value={token}

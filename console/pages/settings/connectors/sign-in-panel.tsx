@@ -13,8 +13,8 @@ import { Panel } from '../../../parts/panel.tsx'
 const ends: Record<string, string> = {
   expired: 'The sign-in is no longer valid. Sign in again.',
   'no-login': 'You were not logged in to Errand in that browser. Log in, then sign in again.',
-  'other-login': 'The sign-in started in another browser. Sign in again in one browser.',
-  denied: 'Access was denied. Sign in again to allow it.',
+  'other-login': 'The sign-in started in a different browser. Sign in again, and stay in the same browser.',
+  denied: 'Access was denied. Sign in again to allow access.',
   failed: 'The server did not grant access. Sign in again.',
 }
 

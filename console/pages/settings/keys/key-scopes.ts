@@ -8,7 +8,7 @@ export const scopeTexts: readonly { scope: KeyScope; label: string; text: string
   {
     scope: 'manage',
     label: 'Manage',
-    text: 'Create and revoke API keys, manage connectors and webhooks, and end logins.',
+    text: 'Create and revoke API keys, manage connectors and webhooks, and end browser logins.',
   },
 ]
 
