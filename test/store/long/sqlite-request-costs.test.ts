@@ -139,8 +139,8 @@ test('a list by tags walks the rarest tag, or the tasks with its status if they 
     const statements = await executed(async () => {
       expect((await service.get(`/api/tasks?${query}`, key)).status).toBe(200)
     })
-    const isPage = (sql: string) => /\bpreview\b/.test(sql)
-    return statements.filter(isPage).map((sql) => /FROM (task_tags|tasks INDEXED BY \w+)/.exec(sql)?.[1])
+    const isList = (sql: string) => / AS "createdAt"/.test(sql)
+    return statements.filter(isList).map((sql) => /FROM (task_tags|tasks INDEXED BY \w+)/.exec(sql)?.[1])
   }
   expect(new Set(await walks('tag=env:prod'))).toEqual(new Set(['task_tags']))
   expect(new Set(await walks('tag=customer:acme&status=pending'))).toEqual(new Set(['task_tags']))
