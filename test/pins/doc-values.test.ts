@@ -190,6 +190,14 @@ test.each(statements)('%s: "%s"', (file, phrase, source, name) => {
   expect(means(stated!, { name, value }), `${stated} for ${name}, ${value} in server/${source}`).toBe(true)
 })
 
+test('the tables of the README and the guides are narrower than 120 characters', () => {
+  const rows = pages
+    .filter(({ file }) => !file.startsWith('docs/reference/'))
+    .flatMap(({ file, text }) => Array.from(text.matchAll(/^\|.*$/gm), ([row]) => ({ file, row })))
+  expect(rows.length).toBeGreaterThan(100)
+  expect(rows.filter(({ row }) => row.length >= 120)).toEqual([])
+})
+
 test('the README has at most 150 lines, and takes less than five minutes to read aloud', () => {
   const readme = read('README.md')
   expect(readme.split('\n').length - 1).toBeLessThanOrEqual(150)
