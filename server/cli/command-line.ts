@@ -6,7 +6,7 @@ import { UsageError } from '../kernel/usage-error.ts'
 import { addAccounts } from './accounts/account-commands.ts'
 import { reportError } from './command-errors.ts'
 import type { Shell } from './completion.ts'
-import { common, lazily, wholeNumber, withVariable, type Common } from './command-options.ts'
+import { common, lazily, withLimit, withVariable, type Common } from './command-options.ts'
 
 export async function runCommandLine(argv: readonly string[]): Promise<void> {
   const program = createProgram()
@@ -85,11 +85,10 @@ function addUpkeep(program: Command): void {
   common(ledger.command('verify'))
     .description('verify that balances, transactions and tasks agree; exit 1 if they do not')
     .action(lazily(async () => (await import('./upkeep-commands.ts')).verifyLedgerCommand))
-  common(program.command('audit').description('read the audit log').command('list'))
+  withLimit(common(program.command('audit').description('read the audit log').command('list')))
     .description('list logins and changes to users, keys, credit and limits, newest first')
-    .option('--user-id <id>', 'only entries about this user')
+    .option('--user <user>', 'only entries about this user: user id, email address or external id')
     .option('--action <action>', 'only entries with this action, such as key.created')
-    .option('--limit <count>', 'page size', wholeNumber)
     .option('--after <cursor>', 'the `next` value from the previous page')
     .action(lazily(async () => (await import('./audit-list.ts')).auditList))
   common(program.command('payments').description("manage users' payments").command('reconcile'))
@@ -126,7 +125,7 @@ function addUpkeep(program: Command): void {
     .action(lazily(async () => (await import('./upkeep-commands.ts')).vacuum))
   common(program.command('export'))
     .description('export a stopped installation as NDJSON, and disable the installation')
-    .option('--to <file>', 'a new file, or - for standard output', '-')
+    .argument('[file]', 'a new file, or - for standard output', '-')
     .option('--without-damaged', 'skip missing or damaged payloads')
     .option('--undo', 'make an exported installation usable here again')
     .action(lazily(async () => (await import('./transfer-commands.ts')).exportInstallation))

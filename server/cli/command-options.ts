@@ -21,6 +21,10 @@ export function withVariable(
   return command.option(option, `${meaning} (ERRAND_${name}${byDefault})`)
 }
 
+export function withLimit(command: Command): Command {
+  return command.option('--limit <count>', 'page size, 1 to 100 (50 by default)', wholeNumber)
+}
+
 export function lazily<Args extends unknown[]>(load: () => Promise<(...args: Args) => Promise<void>>) {
   return async (...args: Args): Promise<void> => await (await load())(...args)
 }

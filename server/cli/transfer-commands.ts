@@ -19,7 +19,7 @@ import type { WholeDatabase } from '../store/transfer/whole-database.ts'
 import { openWhole } from './open-store.ts'
 
 type Common = { data?: string; json?: boolean }
-type ExportOptions = Common & { to: string; undo?: boolean; withoutDamaged?: boolean }
+type ExportOptions = Common & { undo?: boolean; withoutDamaged?: boolean }
 
 const stdio = '-'
 const removeMark = `DELETE FROM settings WHERE name = '${exportedSetting}'`
@@ -28,7 +28,7 @@ const removeMark = `DELETE FROM settings WHERE name = '${exportedSetting}'`
  * Writes all data of a stopped installation as NDJSON. Marks the installation as exported before the last line, so that
  * the installation and its copy are never both served.
  */
-export async function exportInstallation(options: ExportOptions): Promise<void> {
+export async function exportInstallation(file: string, options: ExportOptions): Promise<void> {
   const db = await openWhole(options.data, { mustExist: true })
   try {
     if (options.undo) {
@@ -39,16 +39,16 @@ export async function exportInstallation(options: ExportOptions): Promise<void> 
     const [mark] = await db.query(`SELECT value FROM settings WHERE name = '${exportedSetting}'`)
     assertNotExported(mark?.[0] as string | undefined)
     assertLedger(await db.verifyLedger())
-    const end = await writeExport(db, options)
+    const end = await writeExport(db, file, options)
     const text = `Exported ${sumOf(end)} rows. This installation is now marked as exported.`
-    report(options.to === stdio ? process.stderr : process.stdout, options, { value: end, text })
+    report(file === stdio ? process.stderr : process.stdout, options, { value: end, text })
   } finally {
     await db.close()
   }
 }
 
-async function writeExport(db: WholeDatabase, options: ExportOptions): Promise<ExportEnd> {
-  const { to, withoutDamaged = false } = options
+async function writeExport(db: WholeDatabase, file: string, options: ExportOptions): Promise<ExportEnd> {
+  const { withoutDamaged = false } = options
   const bucket = resolvePayloadBucket()?.bucket ?? null
   const payloads = bucket === null ? await openOwnPayloads(options) : undefined
   const damaged: string[] = []
@@ -74,12 +74,12 @@ async function writeExport(db: WholeDatabase, options: ExportOptions): Promise<E
     })(),
   )
   try {
-    if (to === stdio) await pipeline(written, process.stdout, { end: false })
-    else await writeFile(to, written)
+    if (file === stdio) await pipeline(written, process.stdout, { end: false })
+    else await writeFile(file, written)
   } catch (error) {
     // Remove the export mark, because the incomplete file is gone. After an export to a pipe, keep it, because the
     // reader may already have the last line.
-    if (to !== stdio) await db.query(removeMark).catch(() => {})
+    if (file !== stdio) await db.query(removeMark).catch(() => {})
     throw error
   } finally {
     await payloads?.close()

@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { variables } from '../../kernel/settings.ts'
-import { common, lazily, listOf, orNone, wholeNumber } from '../command-options.ts'
+import { common, lazily, listOf, orNone, wholeNumber, withLimit } from '../command-options.ts'
 
 export function addAccounts(program: Command): void {
   addUsers(program.command('users').description('manage users'))
@@ -139,10 +139,6 @@ function withPassword(command: Command): Command {
   return command
     .option('--password [password]', 'ask for the password of the browser login; at least 10 characters')
     .option('--password-stdin', 'read the password from standard input')
-}
-
-function withLimit(command: Command): Command {
-  return command.option('--limit <count>', 'page size, 1 to 100 (50 by default)', wholeNumber)
 }
 
 function withOffset(command: Command): Command {

@@ -83,7 +83,7 @@ function transfersTo(s3: S3Server, server: PostgresServer): void {
     const bucket = await s3.newBucket()
     const { dataDir, person, stored } = await newInstallation()
     const file = join(dataDir, 'export.ndjson')
-    await runErrand(['export', '--to', file, '--data', dataDir])
+    await runErrand(['export', file, '--data', dataDir])
     const relay = await LinkRelay.to(s3.port)
     const databaseUrl = await server.newDatabase({ isEmpty: true })
     const env = {
@@ -122,11 +122,11 @@ function transfersTo(s3: S3Server, server: PostgresServer): void {
     const { dataDir, person, stored } = await newInstallation(bucket)
     const file = join(dataDir, 'export.ndjson')
     const ofBucket = bucketVariables(bucket)
-    const without = await failureOf(runErrand(['export', '--to', file, '--data', dataDir]))
+    const without = await failureOf(runErrand(['export', file, '--data', dataDir]))
     expect(without).toMatch(
       /^1 errand: 6 payloads are missing or damaged: .* If they are in a bucket, set its ERRAND_PAYLOADS_S3_ variables\. /,
     )
-    await runErrand(['export', '--to', file, '--data', dataDir], ofBucket)
+    await runErrand(['export', file, '--data', dataDir], ofBucket)
     const env = { ERRAND_SECRET: secret, ERRAND_DATABASE_URL: await server.newDatabase({ isEmpty: true }) }
     expect(await failureOf(runErrand(['import', file], env))).toBe(
       `2 errand: ERRAND_PAYLOADS_S3_BUCKET: must be set, because the payloads are in the bucket "${bucket.bucket}"\n`,
@@ -142,7 +142,7 @@ function transfersTo(s3: S3Server, server: PostgresServer): void {
     const bucket = await s3.newBucket()
     const { dataDir } = await newInstallation()
     const file = join(dataDir, 'export.ndjson')
-    await runErrand(['export', '--to', file, '--data', dataDir])
+    await runErrand(['export', file, '--data', dataDir])
     const relay = await LinkRelay.to(s3.port)
     const databaseUrl = await server.newDatabase({ isEmpty: true })
     const env = {

@@ -17,7 +17,7 @@ async function newExport(): Promise<{ dataDir: string; file: string; lines: stri
   const dataDir = newDataDir()
   await openAccount(dataDir)
   const file = join(dataDir, 'export.ndjson')
-  await runErrand(['export', '--to', file, '--data', dataDir])
+  await runErrand(['export', file, '--data', dataDir])
   return { dataDir, file, lines: linesOf(file) }
 }
 
@@ -44,7 +44,7 @@ await describePostgres('rejected exports and imports', (server: PostgresServer) 
     }
     const env = { ERRAND_DATABASE_URL: await server.newDatabase({ isEmpty: true }) }
     await runErrand(['import', file], env)
-    await runErrand(['export', '--to', `${file}.2`], env)
+    await runErrand(['export', `${file}.2`], env)
     for (const command of [['users', 'list'], ['serve', '--port', '0'], ['export']]) {
       const args = [...command, ...(command[0] === 'serve' ? ['--config', 'test/support/test-agents.ts'] : [])]
       expect(await refusal(args, { ...env, ERRAND_SECRET: 'a secret of the tests only' })).toMatch(exported)
@@ -53,7 +53,7 @@ await describePostgres('rejected exports and imports', (server: PostgresServer) 
     expect(await runErrand(['users', 'list'], env)).toContain('person@example.com')
     await runErrand(['export', '--undo', '--data', dataDir])
     expect(await runErrand(['users', 'list', '--data', dataDir])).toContain('person@example.com')
-    expect(await refusal(['export', '--to', file, '--data', dataDir])).toBe(
+    expect(await refusal(['export', file, '--data', dataDir])).toBe(
       `1 errand: ${file} already exists. Choose a new file for the export.\n`,
     )
     expect(await runErrand(['users', 'list', '--data', dataDir])).toContain('person@example.com')
@@ -146,7 +146,7 @@ await describePostgres('rejected exports and imports', (server: PostgresServer) 
     const out = join(own, 'export.ndjson')
     const service = await startProcess({ dataDir: own })
     for (const args of [
-      ['export', '--to', out],
+      ['export', out],
       ['import', file],
     ]) {
       expect(await refusal([...args, '--data', own])).toMatch(
@@ -157,9 +157,7 @@ await describePostgres('rejected exports and imports', (server: PostgresServer) 
     const database = new Database(join(own, 'errand.db'))
     database.exec('UPDATE accounts SET balance = balance + 1')
     database.close()
-    expect(await refusal(['export', '--to', out, '--data', own])).toMatch(
-      /^1 errand: The ledger has \d+ differences\. .*\n$/,
-    )
+    expect(await refusal(['export', out, '--data', own])).toMatch(/^1 errand: The ledger has \d+ differences\. .*\n$/)
     expect(existsSync(out)).toBe(false)
     expect(await runErrand(['users', 'list', '--data', own])).toContain('person@example.com')
 
@@ -167,7 +165,7 @@ await describePostgres('rejected exports and imports', (server: PostgresServer) 
     const env = { ERRAND_DATABASE_URL: databaseUrl }
     const node = await startService({ databaseUrl })
     for (const args of [
-      ['export', '--to', out],
+      ['export', out],
       ['import', file],
     ]) {
       expect(await refusal(args, env)).toMatch(
@@ -182,7 +180,7 @@ await describePostgres('rejected exports and imports', (server: PostgresServer) 
     url.password = 'hunter22'
     url.pathname = '/nowhere'
     for (const args of [
-      ['export', '--to', out],
+      ['export', out],
       ['import', file],
     ]) {
       const said = await refusal(args, { ERRAND_DATABASE_URL: url.href })
@@ -210,7 +208,7 @@ await describePostgres('rejected exports and imports', (server: PostgresServer) 
     rmSync(fileOf(ids[0]!))
     writeFileSync(fileOf(ids[1]!), readFileSync(fileOf(ids[1]!), 'utf8').replace('x', 'y'))
     const file = join(dataDir, 'export.ndjson')
-    const args = ['export', '--to', file, '--data', dataDir]
+    const args = ['export', file, '--data', dataDir]
     const [missing, damaged] = ids.slice(0, 2).sort()
     expect(await refusal(args)).toBe(
       `1 errand: 2 payloads are missing or damaged: ${missing}, ${damaged}. If they are in a bucket, set its ERRAND_PAYLOADS_S3_ variables. Otherwise restore them from a backup, or skip them with --without-damaged.\n`,
@@ -241,7 +239,7 @@ await describePostgres('rejected exports and imports', (server: PostgresServer) 
     await service.end('SIGTERM')
     await openAccount(dataDir)
     const file = join(dataDir, 'export.ndjson')
-    await runErrand(['export', '--to', file, '--data', dataDir])
+    await runErrand(['export', file, '--data', dataDir])
     const env = { ERRAND_DATABASE_URL: await server.newDatabase({ isEmpty: true }) }
     await runErrand(['import', file], env)
     expect(await runErrand(['users', 'list'], env)).toContain('person@example.com')

@@ -22,7 +22,7 @@ await describePostgres('export and import', (server) => {
     const { filled, seen } = await fill(dataDir, mcp)
     const { blocked, busy, cutOff, rich } = filled
     const first = join(dataDir, 'first.ndjson')
-    const exported = JSON.parse(await runErrand(['export', '--to', first, '--data', dataDir, '--json']))
+    const exported = JSON.parse(await runErrand(['export', first, '--data', dataDir, '--json']))
     expect(exported.rows).toMatchObject({
       users: 4,
       accounts: 4,
@@ -53,12 +53,12 @@ await describePostgres('export and import', (server) => {
 
     // Moves the installation back to SQLite.
     const second = join(dataDir, 'second.ndjson')
-    await runErrand(['export', '--to', second], onPostgres)
+    await runErrand(['export', second], onPostgres)
     expect(rowsOf(second)).toEqual(rowsOf(first))
     await runErrand(['import', second, '--data', back])
     expect(await verified(['--data', back])).toBe(true)
     const third = join(dataDir, 'third.ndjson')
-    await runErrand(['export', '--to', third, '--data', back])
+    await runErrand(['export', third, '--data', back])
     expect(rowsOf(third)).toEqual(rowsOf(first))
     await runErrand(['export', '--undo'], onPostgres)
     const queued = await withPool(databaseUrl, (pool) =>

@@ -21,7 +21,7 @@ test("suspending and resuming a user take effect on the running server's next re
   expect((await client.get('/api/account')).status).toBe(403)
   expect(await run('users', 'resume', '--user', email)).toMatchObject({ email, isSuspended: false })
   expect((await client.get('/api/account')).status).toBe(200)
-  const { acts } = await run('audit', 'list', '--action', 'user.updated')
+  const { acts } = await run('audit', 'list', '--user', email, '--action', 'user.updated')
   const byCommand = { actor: 'commandLine', actorId: null, client: null }
   expect(acts).toMatchObject([
     { ...byCommand, change: '{"isSuspended":false}' },
