@@ -171,9 +171,9 @@ export async function creditUser(
         'This Idempotency-Key was already used for this user with a different amount. Send a new key.',
       )
     }
-    if (result.reason === 'ceiling') {
-      const { keyId } = must(platform, 'only platform keys have a ceiling')
-      throw await ceilingRefusal(parts, { keyId, isTaken: amount < 0 })
+    if (result.reason === 'limit') {
+      const { keyId } = must(platform, 'only platform keys have a credit limit')
+      throw await creditLimitRefusal(parts, { keyId, isTaken: amount < 0 })
     }
     if (result.reason === 'not-credited') {
       const most = formatUsd(result.platformCredited)
@@ -188,9 +188,12 @@ export async function creditUser(
   return { transactionId, balanceUsd: formatUsd(balance) }
 }
 
-type CeilingRefusal = { keyId: string; isTaken: boolean }
+type CreditLimitRefusal = { keyId: string; isTaken: boolean }
 
-async function ceilingRefusal({ clock, store }: UserParts, { isTaken, keyId }: CeilingRefusal): Promise<ErrandError> {
+async function creditLimitRefusal(
+  { clock, store }: UserParts,
+  { isTaken, keyId }: CreditLimitRefusal,
+): Promise<ErrandError> {
   const key = await store.platform.getKey(keyId)
   if (!key || key.revokedAt !== null)
     return new ErrandError('UNAUTHORIZED', 'The platform key is invalid or revoked. Send an active key.')

@@ -137,14 +137,14 @@ export type Credit = {
   description: string
   idempotencyKey: string | null
   /**
-   * Set if a platform key makes the change. The key's daily ceiling then applies, only platform credit can be taken
+   * Set if a platform key makes the change. The key's daily limit then applies, only platform credit can be taken
    * back, and admins are treated as unknown users.
    */
   platformKeyId?: string
 }
 export type CreditResult =
   | { outcome: 'credited' | 'replayed'; transactionId: string; balance: Units }
-  | { outcome: 'refused'; reason: 'unknown-user' | 'idempotency-conflict' | 'balance' | 'ceiling' }
+  | { outcome: 'refused'; reason: 'unknown-user' | 'idempotency-conflict' | 'balance' | 'limit' }
   | { outcome: 'refused'; reason: 'not-credited'; platformCredited: Units }
 
 export type CreateKey = Pick<KeyRecord, 'userId' | 'name' | 'hint' | 'scopes' | 'expiresAt'> &

@@ -5,7 +5,7 @@ import { PlatformCalls } from './platform-calls.ts'
 
 const dayMs = 86_400_000
 
-test('a key credits exactly up to its daily ceiling, which debits do not raise', async () => {
+test('a key credits exactly up to its daily limit, which debits do not raise', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { userId } = await service.createPerson({ balanceUsd: '0' })
@@ -35,7 +35,7 @@ test('a key credits exactly up to its daily ceiling, which debits do not raise',
   await service.stop()
 })
 
-test('parallel credits to many accounts together stay within the ceiling', async () => {
+test('parallel credits to many accounts together stay within the limit', async () => {
   const service = await startService()
   const platform = await PlatformCalls.open(service, { creditPerDayUsd: '7' })
   const people = await Promise.all(Array.from({ length: 30 }, () => service.createPerson({ balanceUsd: '0' })))
@@ -72,7 +72,7 @@ test('a key debits a user at most the amount that platform keys have credited', 
   await service.stop()
 })
 
-test('a key debits up to its daily ceiling across all users', async () => {
+test('a key debits up to its daily limit across all users', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const open = await PlatformCalls.open(service)
@@ -83,7 +83,7 @@ test('a key debits up to its daily ceiling across all users', async () => {
   const answers = await Promise.all(userIds.map(take))
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(5)
   expect(answers.find(({ status }) => status === 403)!.body).toMatchObject({ code: 'LIMIT_REACHED' })
-  // A debit does not raise the remaining credit ceiling.
+  // A debit does not raise the remaining credit limit.
   const credited = { amountUsd: '1', reason: 'x' }
   expect((await platform.post(`/api/users/${userIds[0]}/credit`, credited)).status).toBe(200)
   expect(await service.app.store.platform.getKey(platform.keyId)).toMatchObject({
@@ -108,7 +108,7 @@ test('a key that is revoked during a credit cannot credit anything afterwards', 
     store.credit({ userId, amount: 1, ...ofKey }),
   ])
   const { outcome } = late
-  expect(await store.credit({ userId, amount: 1, ...ofKey })).toEqual({ outcome: 'refused', reason: 'ceiling' })
+  expect(await store.credit({ userId, amount: 1, ...ofKey })).toEqual({ outcome: 'refused', reason: 'limit' })
   expect((await store.getAccount(userId))!.balance).toBe(outcome === 'credited' ? 2 : 1)
   const answer = await platform.post(`/api/users/${userId}/credit`, { amountUsd: '1', reason: 'x' })
   expect(answer.status).toBe(401)

@@ -3,7 +3,7 @@ import type { SimPerson, SimPlatformKey } from './sim-state.ts'
 import type { SimWorld } from './sim-world.ts'
 
 // Platform keys of a product's server. They credit its users, and debit at most the amount that platform keys credited,
-// within each key's daily ceiling.
+// within each key's daily limit.
 
 const dayMs = 86_400_000
 
@@ -70,7 +70,7 @@ function leftOf(key: SimPlatformKey, { isTaken, now }: { isTaken: boolean; now: 
   return key.perDay === null ? Infinity : key.perDay - (isTaken ? key.taken : key.credited)
 }
 
-/** Returns one of two platform keys, one with a daily ceiling and one without. */
+/** Returns one of two platform keys, one with a daily limit and one without. */
 async function platformKeyOf(world: SimWorld): Promise<SimPlatformKey> {
   const { checks, random, state } = world
   if (state.platformKeys.length === 2) return random.pick(state.platformKeys)
@@ -83,7 +83,7 @@ async function platformKeyOf(world: SimWorld): Promise<SimPlatformKey> {
     body: { name: 'product', scopes: ['credit'], ...(perDay !== null && { creditPerDayUsd: usdOfUnits(perDay) }) },
   })
   checks.same(status, 200, 'the status of a new platform key')
-  if (perDay !== null) checks.same(unitsOfUsd(body.creditPerDayUsd), perDay, 'the ceiling of a platform key')
+  if (perDay !== null) checks.same(unitsOfUsd(body.creditPerDayUsd), perDay, 'the limit of a platform key')
   const key = { token: String(body.key), perDay, day: 0, credited: 0, taken: 0 }
   state.platformKeys.push(key)
   return key

@@ -194,7 +194,7 @@ export type SimTopup = ProviderState & {
 export type SimWindow = { charged: number; carried?: number; changedAt: number }
 export type SimSpent = { ownerId: string; startsAt: number; amount: number; createdAt: number }
 
-/** A product's key. Its daily ceiling applies to credits and to debits separately. */
+/** A product's key. Its daily limit applies to credits and to debits separately. */
 export type SimPlatformKey = {
   token: string
   perDay: number | null

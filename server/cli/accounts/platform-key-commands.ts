@@ -17,8 +17,8 @@ export async function listOwnKeys(options: Common): Promise<void> {
   const page = await withParts(options, (parts) => listPlatformKeys(parts, input))
   const lines = page.keys.map((key) => {
     const from = key.addresses ? `from ${key.addresses.join(',')}` : 'from anywhere'
-    const ceiling = key.creditPerDayUsd === null ? '' : `  ${key.creditedTodayUsd} of ${key.creditPerDayUsd} USD today`
-    return `${key.id}  …${key.hint}  ${key.scopes.join(',')}  ${from}${ceiling}  ${stateOf(key)}  ${key.name}`
+    const credited = key.creditPerDayUsd === null ? '' : `  ${key.creditedTodayUsd} of ${key.creditPerDayUsd} USD today`
+    return `${key.id}  …${key.hint}  ${key.scopes.join(',')}  ${from}${credited}  ${stateOf(key)}  ${key.name}`
   })
   printPage(options, page, lines)
 }

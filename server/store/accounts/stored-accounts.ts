@@ -111,7 +111,7 @@ export function* credit(tx: Tx, input: Credit): Op<CreditResult> {
   const now = yield* tx.now()
   const countedIn = platformKeyId && (yield* takeCredit(tx, { keyId: platformKeyId, amount, now }))
   if (platformKeyId !== undefined) {
-    if (countedIn === undefined) return { outcome: 'refused', reason: 'ceiling' }
+    if (countedIn === undefined) return { outcome: 'refused', reason: 'limit' }
     yield* tx.run(countPlatformCredit, { userId, amount })
   }
   const posting = { userId, amount, description, idempotencyKey, countedIn, now }

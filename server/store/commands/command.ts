@@ -56,7 +56,7 @@ export type Posting = {
   breakdown?: ChatBreakdown
   idempotencyKey?: string | null
   /**
-   * Set if a platform key made this change. JSON object that maps the key's id to the day whose ceiling the amount
+   * Set if a platform key made this change. JSON object that maps the key's id to the day whose limit the amount
    * counts toward.
    */
   countedIn?: string | undefined

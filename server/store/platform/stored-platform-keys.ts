@@ -53,8 +53,8 @@ const countMade = statement(
   'platform_key_count_user',
   'UPDATE platform_keys SET users_made = users_made + 1 WHERE id = :keyId AND users_made < :max',
 )
-// One statement checks the ceiling and counts the amount, so concurrent changes to many accounts cannot exceed the
-// ceiling. Setting the clock back does not start a new day. Debits have their own ceiling, so that a mistaken credit
+// One statement checks the limit and counts the amount, so concurrent changes to many accounts cannot exceed the
+// limit. Setting the clock back does not start a new day. Debits have their own limit, so that a mistaken credit
 // can be corrected on the same day.
 const ofDay = (column: string) => `CASE WHEN credit_day >= :day THEN ${column} ELSE 0 END`
 const isWithin = (column: string) => `${ofDay(column)} + :${column} <= credit_per_day`
@@ -106,8 +106,8 @@ export function* touchPlatformKeys(tx: Tx, uses: readonly { keyId: string; at: E
 }
 
 /**
- * Counts an amount toward the key's daily ceiling. Returns a JSON object that maps the key's id to the day whose
- * ceiling was used. Returns undefined if the key was revoked or too little of the ceiling is left.
+ * Counts an amount toward the key's daily limit. Returns a JSON object that maps the key's id to the day whose
+ * limit was used. Returns undefined if the key was revoked or too little of the limit is left.
  */
 export function* takeCredit(tx: Tx, of: { keyId: string; amount: Units; now: EpochMs }): Op<string | undefined> {
   const { amount, keyId, now } = of

@@ -160,7 +160,7 @@ export function accountTables({
       topupId: text('topup_id'),
       /**
        * Set if a platform key credited or took back the amount. JSON object that maps the key's id to the day (in days
-       * since the epoch) whose ceiling the amount counts toward.
+       * since the epoch) whose limit the amount counts toward.
        */
       countedIn: text('counted_in'),
       createdAt: number('created_at').notNull(),

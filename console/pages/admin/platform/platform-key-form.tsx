@@ -28,13 +28,13 @@ export function PlatformKeyForm({ error, isPending, onCancel, onSubmit }: Platfo
   const [name, setName] = useState('')
   const [scopes, setScopes] = useState<PlatformScope[]>([])
   const [addressText, setAddressText] = useState('')
-  const [ceiling, setCeiling] = useState('')
+  const [creditLimit, setCreditLimit] = useState('')
   const [life, setLife] = useState(never)
   const { form, own, accept, clear } = useOwnErrors(error)
   const { fields, rest } = fieldErrors(error, names)
   const addresses = addressText.split(/[\s,]+/).filter((address) => address !== '')
   const hasCredit = scopes.includes('credit')
-  const creditPerDayUsd = ceiling.trim()
+  const creditPerDayUsd = creditLimit.trim()
   const input: PlatformKeyInput = {
     name: name.trim(),
     scopes,
@@ -112,9 +112,9 @@ export function PlatformKeyForm({ error, isPending, onCancel, onSubmit }: Platfo
             autoComplete="off"
             leftSection="$"
             maxLength={20}
-            value={ceiling}
+            value={creditLimit}
             onChange={(event) => {
-              setCeiling(event.currentTarget.value)
+              setCreditLimit(event.currentTarget.value)
               clear(['creditPerDayUsd'])
             }}
             error={own['creditPerDayUsd'] ?? fields['creditPerDayUsd']}
