@@ -1,5 +1,5 @@
-# The service as an image, from a clone: docker build -t errand .
-# docs/guides/containers.md has how it is run. The configuration is mounted at /config, what is kept at /data.
+# An image of the service without agents: docker build -t errand .
+# Mount the configuration at /config and a volume for the data at /data. See docs/guides/containers.md.
 FROM docker.io/library/node:24-slim AS build
 WORKDIR /build
 COPY .npmrc package.json package-lock.json ./
@@ -14,7 +14,7 @@ COPY --from=build /tmp/errand-*.tgz /tmp/
 RUN npm install --omit=dev --no-audit --no-fund /tmp/errand-*.tgz
 
 FROM docker.io/library/node:24-slim
-# jemalloc returns freed memory to the system, glibc keeps much of it.
+# jemalloc returns freed memory to the system, whereas glibc keeps much of it.
 RUN apt-get update && apt-get install -y --no-install-recommends libjemalloc2 && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
 COPY --from=install /app/node_modules ./node_modules
@@ -27,5 +27,5 @@ EXPOSE 3000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 \
     CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.ERRAND_PORT ?? 3000}/readyz`).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
-# Node itself, not npm: that would not hand SIGTERM on.
+# Runs Node directly, because npm does not forward SIGTERM.
 CMD ["node", "--max-semi-space-size=4", "node_modules/errand/server/errand.cjs", "serve"]
