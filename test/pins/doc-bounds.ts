@@ -1,6 +1,6 @@
 /**
- * Numbers in the docs that repeat a constant of server/, by page: a phrase with `{}` in place of the number, the constant's
- * file, and its name or the text before it.
+ * Numbers in the docs that repeat a constant, by page: a phrase with `{}` in place of the number, the constant's file below
+ * server/, and its name or the text before it. The file `settings` means the default of a limit.
  */
 export const bounds: Record<string, [phrase: string, source: string, constant: string][]> = {
   'docs/guides/agents.md': [
@@ -12,6 +12,8 @@ export const bounds: Record<string, [phrase: string, source: string, constant: s
     ['A line can be up to {},', 'agents/http/http-service.ts', 'lineBytesMax'],
     ['headers must arrive within {},', 'agents/http/http-service.ts', 'chatHeadMs'],
     ['cannot connect within {},', 'agents/http/http-service.ts', 'connectMs'],
+    ['up to {} including the files', 'settings', 'maxMessageFileBytes'],
+    ['at one token per {} bytes', 'agents/files/content-tokens.ts', 'bytesPerToken'],
   ],
   'docs/guides/security.md': [
     ['at most {} without authentication', 'http/limits/read-body.ts', 'publicBodyBytesMax'],
@@ -43,6 +45,7 @@ export const bounds: Record<string, [phrase: string, source: string, constant: s
     ['a user can have {} at a time', 'outbound/peer.ts', 'lookupsPerUserMax'],
 
     ['endpoints get {} requests at a time', 'webhooks/webhook-dispatcher.ts', 'inFlightBounds = { perUser'],
+    ['its password login for {}.', 'store/access/login-tries.ts', 'loginWindowMs'],
   ],
   'docs/guides/connectors.md': [
     ['{} per account, 20 per run', 'store/limits/account-bounds.ts', 'connectorsMax'],
@@ -68,6 +71,8 @@ export const bounds: Record<string, [phrase: string, source: string, constant: s
     ['200, and at most {} of JSON', 'tasks/run-log.ts', 'bytesMax'],
     ['messages are cut off at {} characters', 'tasks/run-log.ts', 'charsMax'],
     ['thread can print {} lines a minute', 'agents/threads/thread-handle.ts', 'linesPerMinuteMax'],
+    ['disputed in the last {}.', 'store/erasure/erase-user.ts', 'disputeMs'],
+    ['are deleted after {}.', 'store/events/event-commands.ts', 'eventsKeptMs'],
   ],
   'docs/guides/accounts.md': [
     ['It expires after {}, or', 'store/access/people-types.ts', 'loginLifeMs'],
@@ -77,19 +82,30 @@ export const bounds: Record<string, [phrase: string, source: string, constant: s
     ['limited to {} attempts', 'store/access/login-tries.ts', 'pair'],
     ['client, {} per email address and', 'store/access/login-tries.ts', 'email'],
     ['and {} per client.', 'store/access/login-tries.ts', 'client'],
+    ['gets at most {} emails per day', 'store/mails/mail-commands.ts', 'freeMailsPerDay'],
+    ['requests in any {} have', 'store/access/login-tries.ts', 'loginWindowMs'],
   ],
   'docs/guides/webhooks.md': [
     ['An account can have {} webhooks.', 'store/events/webhook-types.ts', 'webhooksMax'],
     ['at most {} characters long', 'webhooks/webhook-url.ts', 'webhookUrlCharsMax'],
     ['any 2xx within {}, and process', 'webhooks/webhook-post.ts', 'attemptMs'],
     ['webhook after {} of failures', 'store/events/delivery-commands.ts', 'failingMsMax'],
+    ['deliveries of the last {}.', 'store/events/event-commands.ts', 'eventsKeptMs'],
   ],
   'docs/guides/payments.md': [['(`--days 7`, at most {})', 'cli/payment-commands.ts', 'daysMax']],
   'docs/guides/openai.md': [
     ['in full for {} after its end', 'store/sessions/turn-types.ts', 'eventsKeptMs'],
     ['`logit_bias` (at most {} tokens)', 'edge/openai/input/sampling.ts', 'biasesMax'],
+    ['one request can contain {} files', 'chat/files/message-draft.ts', 'requestFilesMax'],
+    ['return that reply for {}. A retry', 'store/requests/idempotency-keys.ts', 'idempotencyKeptMs'],
   ],
-  'docs/reference/client.md': [['fixed for {}, and', 'billing/quotes.ts', 'quoteLifeMs']],
+  'docs/reference/client.md': [
+    ['fixed for {}, and', 'billing/quotes.ts', 'quoteLifeMs'],
+    ['result is larger than {},', 'settings', 'inlineBytes'],
+    ['makes up to {} attempts', '../client/tasks-client.ts', 'createFailuresMax'],
+    ['session within {}, the client', '../client/streams/left-sessions.ts', 'busyMs'],
+    ['request more than {} old', '../client/webhooks.ts', 'toleranceSecondsDefault'],
+  ],
   'docs/reference/api.md': [
     ['valid for at most {}, ten minutes', 'auth/client-tokens/client-token-schema.ts', 'tokenSecondsMax'],
     ['waits another {} for the provider', 'chat/turn-ends.ts', 'readOnMs'],
@@ -120,5 +136,27 @@ export const bounds: Record<string, [phrase: string, source: string, constant: s
     ['output are larger than {}, the message', 'store/byte-bounds.ts', 'toolValueBytesMax'],
     ['`{ "preview" }`, its first {} characters', 'store/byte-bounds.ts', 'previewCharsMax'],
     ['is then a string, the first {} characters', 'payloads/inline-rule.ts', 'previewCharsMax'],
+    ['external id has 1 to {} characters', 'auth/platform/external-id.ts', 'charsMax'],
+    ['run: at most {} messages and', 'tasks/run-log.ts', 'linesMax'],
+    ['at most 200 messages and {},', 'tasks/run-log.ts', 'bytesMax'],
+    ['After {} without a turn', 'settings', 'sessionIdleSeconds'],
+    ['type, is larger than {},', 'settings', 'maxFileBytes'],
+    ['whole body is limited to {}.', 'settings', 'maxBodyBytes'],
+    ['A body has at most {}, 250,000', 'settings', 'maxBodyBytes'],
+    ['can start at most {} executions', 'settings', 'executionsPerMinute'],
+    ['and turns) in any {}, across', 'store/limits/account-limits.ts', 'rateWindowMs'],
+    ['are limited to {} a minute', 'settings', 'writesPerMinute'],
+    ['failed tasks within {} block', 'settings', 'abuseWindowSeconds'],
+    ['block task creation for {}.', 'settings', 'abuseBlockSeconds'],
+    ['is twice as long, up to {}.', 'settings', 'abuseBlockMaxSeconds'],
+    ['response of more than {} bytes of JSON', 'settings', 'inlineBytes'],
   ],
+  'docs/guides/mail.md': [['or has failed for {}.', 'store/events/delivery-commands.ts', 'failingMsMax']],
+  'docs/guides/mcp.md': [['results above {} and', 'edge/mcp/tool-result.ts', 'wholeBytesMax']],
+  'docs/guides/concepts.md': [['of one turn, for {}.', 'billing/quotes.ts', 'quoteLifeMs']],
+  'docs/guides/limits.md': [
+    ['and turns in any {}; default', 'store/limits/account-limits.ts', 'rateWindowMs'],
+    ['in any 60 s; default {}', 'settings', 'executionsPerMinute'],
+  ],
+  'docs/guides/typescript.md': [['response larger than {} is', 'settings', 'inlineBytes']],
 }

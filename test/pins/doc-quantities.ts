@@ -21,7 +21,7 @@ const units: Record<string, number[]> = {
 }
 /** Units of settings and constants, by the end of their names. */
 const endings: [end: RegExp, unit: number][] = [
-  [/Seconds(?:Max)?$/, 1000],
+  [/Seconds(?:Max|Default)?$/, 1000],
   [/Mb$/, 1024 ** 2],
 ]
 

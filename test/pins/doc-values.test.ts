@@ -186,8 +186,28 @@ test.each(statements)('%s: "%s"', (file, phrase, source, name) => {
   const [before, after] = phrase.split('{}').map(escaped) as [string, string]
   const stated = new RegExp(`${before}(${quantity})${after}`).exec(pages.find((page) => page.file === file)!.prose)?.[1]
   expect(stated, 'the phrase is on the page').toBeDefined()
-  const value = constantOf(source, name)
+  const value = source === 'settings' ? defaults.get(name)! : constantOf(source, name)
   expect(means(stated!, { name, value }), `${stated} for ${name}, ${value} in server/${source}`).toBe(true)
+})
+
+test('the docs state the schedules on which webhooks and emails are retried', () => {
+  const schedules = [
+    ['docs/guides/webhooks.md', 'webhooks/webhook-dispatcher.ts', 1000, /immediately, then after (.+?)\. /],
+    ['docs/guides/mail.md', 'mails/mail-sender.ts', 60_000, /retries after (.+?) minutes, and then less often/],
+  ] as const
+  for (const [page, source, unitMs, phrase] of schedules) {
+    const [, listed = ''] = phrase.exec(pages.find(({ file }) => file === page)!.prose) ?? []
+    const [, values = ''] = /pausesMs = \[([^\]]+)\]/.exec(read(`server/${source}`)) ?? []
+    const pauses = values
+      .split(',')
+      .map((value) => value.split('*').reduce((product, one) => product * Number(one), unitMs))
+    const stated = listed.split(/, | and /).map((one) => (/[a-z]/.test(one) ? one : `${one} min`))
+    expect(stated.length, page).toBeGreaterThan(4)
+    expect(
+      stated.filter((one, n) => !means(one, { name: 'pausesMs', value: pauses[n]! })),
+      page,
+    ).toEqual([])
+  }
 })
 
 test('the tables of the README and the guides are narrower than 120 characters', () => {
