@@ -37,10 +37,16 @@ export class FaultDatabase {
     return this.#server.urlOf(database)
   }
 
-  async newDatabase(): Promise<string> {
+  /** Creates an empty database, or a copy of the one at `from`, which must have no connections. */
+  async newDatabase(from?: string): Promise<string> {
     const name = `errand_${++this.#databases}`
-    await this.#ask(`CREATE DATABASE ${name}`)
+    const template = from === undefined ? '' : ` TEMPLATE ${new URL(from).pathname.slice(1)}`
+    await this.#ask(`CREATE DATABASE ${name}${template}`)
     return this.urlOf(name)
+  }
+
+  async dropDatabase(url: string): Promise<void> {
+    await this.#ask(`DROP DATABASE ${new URL(url).pathname.slice(1)} WITH (FORCE)`)
   }
 
   /** Closes all connections to a database, as an operator or a firewall may, and returns their number. */

@@ -174,8 +174,13 @@ export const faults = {
   },
   migrations: {
     what: 'a first start or migration killed at any statement completes on the next start; a newer schema is rejected',
-    times: { small: 1, short: 1, long: 100 },
+    times: { small: 1, short: 4, long: 100 },
     run: migrations.run,
+  },
+  'migrations-postgres': {
+    what: 'on PostgreSQL, a first start or migration killed at any statement completes on the next start',
+    times: { small: 0, short: 4, long: 100 },
+    run: migrations.runPostgres,
   },
 } satisfies Record<string, Fault>
 

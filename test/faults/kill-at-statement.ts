@@ -1,12 +1,14 @@
 // Preloaded into a server (NODE_OPTIONS --import). Kills it at its Nth step that changes the database or syncs a
-// payload, with N from KILL_AT_STATEMENT: before the step, or right after it with KILL_WHEN=after. With
-// COUNT_STATEMENTS it writes the number of steps so far to that file.
+// payload, with N from KILL_AT_STATEMENT: before the step, or right after it with KILL_WHEN=after. On PostgreSQL, the
+// steps are all queries, and `after` means that the query was sent. With COUNT_STATEMENTS it writes the number of steps
+// so far to that file.
 import { writeFileSync } from 'node:fs'
 import { open } from 'node:fs/promises'
+import { createRequire } from 'node:module'
 import { isMainThread } from 'node:worker_threads'
 import Database from 'better-sqlite3'
 
-const { COUNT_STATEMENTS: file, KILL_AT_STATEMENT: killAt, KILL_WHEN: when } = process.env
+const { COUNT_STATEMENTS: file, ERRAND_DATABASE_URL: url, KILL_AT_STATEMENT: killAt, KILL_WHEN: when } = process.env
 let counted = 0
 
 function begin(): boolean {
@@ -34,6 +36,14 @@ if (isMainThread) {
     statement.run = (...values: unknown[]) => counting(() => Reflect.apply(run, statement, values))
     return statement
   } as typeof prepare
+  if (url !== undefined) {
+    type Client = { prototype: { query: (...given: unknown[]) => unknown } }
+    const { Client } = createRequire(import.meta.url)('pg') as { Client: Client }
+    const { query } = Client.prototype
+    Client.prototype.query = function countedQuery(...given) {
+      return counting(() => query.apply(this, given))
+    }
+  }
   const handle = await open(import.meta.filename)
   const files = Object.getPrototypeOf(handle) as { sync: () => Promise<void> }
   const { sync } = files

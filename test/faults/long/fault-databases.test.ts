@@ -7,4 +7,5 @@ testShort(
   'cancels-postgres',
   'detached-turns-postgres',
   'mail-kills-postgres',
+  'migrations-postgres',
 )
