@@ -545,6 +545,40 @@ export type Endpoint = {
   output?: Record<string, unknown> | undefined
 }
 
+export type ErasedUser = {
+  id: string
+  /** The user's email address; if there is none, a placeholder that receives no mail */
+  email: string
+  /** The product's id for a user that it created; null for other users */
+  externalId: string | null
+  isAdmin: boolean
+  isSuspended: boolean
+  /** When the user was erased; null for other users */
+  erasedAt: string | null
+  /** Amount in USD with four fraction digits */
+  balanceUsd: string
+  /** Amount in USD with four fraction digits */
+  heldUsd: string
+  /** Refunded or disputed top-up amounts that the balance could not cover */
+  owedUsd: string
+  /** Total cost of turns that exceeded the balance, a cap or a limit and was not charged */
+  writtenOffUsd: string
+  /** The plan assigned to the user; null for the default plan */
+  plan: string | null
+  limits: OwnLimits
+  /** When the abuse block ends; null if there is none */
+  blockedUntil: string | null
+  /** When the block of tasks with connectors ends, which a failed task that had called a connector causes; null if there is none */
+  connectorsBlockedUntil: string | null
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  /** The payment provider's ids of a saved payment method that this request did not remove there; otherwise null. The audit log also contains them */
+  leftMethod: {
+    customerId: string | null
+    methodId: string
+  } | null
+}
+
 export type EventPricing = {
   /** Price per event, by event name */
   events: Record<string, string>
@@ -2620,9 +2654,11 @@ export type Mutations = {
     input: {
       /** Must equal the balance, which is written off. Omit it if the balance is zero */
       forfeitBalanceUsd?: string | undefined
+      /** If true, erases the user even if the payment provider does not remove the saved payment method. You must then remove it there. Only for admins */
+      leaveSavedMethod?: boolean | undefined
       userId: string
     }
-    output: User
+    output: ErasedUser
   }
   'users.credit': {
     input: {

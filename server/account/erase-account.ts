@@ -7,21 +7,29 @@ import { formatUsd, parseUsd } from '../kernel/money.ts'
 import { maxCostUsd } from '../kernel/wire-types.ts'
 import type { PaymentParts } from '../payments/manage-topups.ts'
 import { loginIdOf, type Caller } from '../procedures/caller.ts'
-import type { EraseUserResult } from '../store/erasure/erasure-types.ts'
+import type { EraseUserResult, LeftMethod } from '../store/erasure/erasure-types.ts'
 import type { Store } from '../store/store.ts'
 
 const forfeitBalanceUsd = maxCostUsd
   .default('0')
   .describe('Must equal the balance, which is written off. Omit it if the balance is zero')
 
-export const EraseInput = z.object({ forfeitBalanceUsd })
+export const EraseInput = z.object({
+  forfeitBalanceUsd,
+  leaveSavedMethod: z
+    .boolean()
+    .default(false)
+    .describe(
+      'If true, erases the user even if the payment provider does not remove the saved payment method. You must then remove it there. Only for admins',
+    ),
+})
 export const EraseAccountInput = z.object({
   password: TypedPassword.optional().describe('The password; omit it if the account has none'),
   forfeitBalanceUsd,
 })
 
 type ErasureParts = { store: Store; log: Logger; port?: PaymentParts['port'] }
-type EraseUser = { userId: string; forfeitBalanceUsd: string; withoutAdmins?: boolean }
+type EraseUser = { userId: string; forfeitBalanceUsd: string; withoutAdmins?: boolean; leaveSavedMethod?: boolean }
 
 /**
  * Number of erasure steps to run within the request. They suffice for a small account. For a larger one, upkeep runs
@@ -29,41 +37,49 @@ type EraseUser = { userId: string; forfeitBalanceUsd: string; withoutAdmins?: bo
  */
 const stepsAtOnce = 5
 
-/** Idempotent. */
-export async function eraseUser(parts: ErasureParts, input: EraseUser): Promise<void> {
+/** Returns the payment method that remains at the payment provider. Idempotent. */
+export async function eraseUser(parts: ErasureParts, input: EraseUser): Promise<LeftMethod | null> {
   const { store } = parts
-  const { forfeitBalanceUsd: given, ...of } = input
-  const erase = () => store.erasure.erase({ ...of, forfeit: parseUsd(given)! })
-  let erased = await erase()
+  const { forfeitBalanceUsd: given, leaveSavedMethod = false, ...of } = input
+  const forfeit = parseUsd(given)!
+  let erased = await store.erasure.erase({ ...of, forfeit })
   while (erased.outcome === 'refused' && erased.reason === 'saved-method') {
-    await removeMethod(parts, { userId: of.userId, methodId: erased.methodId })
-    erased = await erase()
+    const { methodId } = erased
+    const failure = await removeMethod(parts, { userId: of.userId, methodId })
+    if (failure && !leaveSavedMethod) throw failure
+    erased = await store.erasure.erase({ ...of, forfeit, ...(failure && { leaveMethodId: methodId }) })
   }
   if (erased.outcome === 'refused') throw refusalOf(erased)
   for (let step = 0; step < stepsAtOnce && (await store.erasure.eraseMore(of.userId)); step++) continue
+  return erased.outcome === 'erased' ? erased.leftMethod : null
 }
 
 /**
  * Removes the method at the provider before the erasure, so that a crash cannot leave an erased user's payment method
- * there. Auto-recharge stays off even if this fails.
+ * there. Returns an error if the provider did not remove it. Auto-recharge stays off even then.
  */
-async function removeMethod({ port, store }: ErasureParts, of: { userId: string; methodId: string }): Promise<void> {
+async function removeMethod(
+  { port, store }: ErasureParts,
+  of: { userId: string; methodId: string },
+): Promise<ErrandError | undefined> {
   const { methodId, userId } = of
   await store.payments.setRecharge({ userId, recharge: null })
   if (!port) {
-    throw conflict(
-      'A payment method is saved at the payment provider, but payments are not configured. Set ERRAND_STRIPE_SECRET_KEY and ERRAND_STRIPE_WEBHOOK_SECRET.',
+    return conflict(
+      `A payment method is saved at the payment provider, but payments are not configured. Set ERRAND_STRIPE_SECRET_KEY and ERRAND_STRIPE_WEBHOOK_SECRET. ${orLeave}`,
     )
   }
   try {
     await port.removeMethod(methodId)
   } catch (cause) {
-    const message =
-      'Could not remove the saved payment method at the payment provider. Nothing was erased. Try again later.'
-    throw new ErrandError('SERVICE_UNAVAILABLE', message, { cause, retryAfterSeconds: 60 })
+    const message = `Could not remove the saved payment method at the payment provider. Nothing was erased. Try again later. ${orLeave}`
+    return new ErrandError('SERVICE_UNAVAILABLE', message, { cause, retryAfterSeconds: 60 })
   }
   await store.payments.forgetMethod(of)
+  return undefined
 }
+
+const orLeave = 'If it can never be removed, an admin can erase the user with leaveSavedMethod.'
 
 type Refusal = Exclude<Extract<EraseUserResult, { outcome: 'refused' }>, { reason: 'saved-method' }>
 

@@ -15,6 +15,7 @@ import type { Store } from '../store/store.ts'
 import type {
   CreditedUser,
   CreditUserInput,
+  ErasedUser,
   EraseUserInput,
   ListUsersInput,
   ListUsersOutput,
@@ -128,15 +129,18 @@ function assertKnown(catalogue: Catalogue, { limits, plan }: z.output<typeof Upd
   assertAgents(catalogue, { agentIds: limits?.agents, path: 'limits.agents' })
 }
 
-/** Platform keys can erase only users that they can see. */
+/** Platform keys can erase only users that they can see, and cannot leave a payment method at the provider. */
 export async function eraseUser(
   parts: UserParts & { port?: PaymentParts['port'] },
   { caller, input }: Change<z.output<typeof EraseUserInput>>,
-): Promise<User> {
-  const { userId } = input
-  await erase(parts, { ...input, ...reachOf(caller) })
-  noteChange(parts, { caller, userId }, 'erased a user')
-  return await getUser(parts, { caller, userId })
+): Promise<z.output<typeof ErasedUser>> {
+  const { leaveSavedMethod, userId } = input
+  if (leaveSavedMethod && platformOf(caller)) {
+    throw new ErrandError('FORBIDDEN', 'A platform key cannot leave a saved payment method. Omit leaveSavedMethod.')
+  }
+  const leftMethod = await erase(parts, { ...input, ...reachOf(caller) })
+  noteChange(parts, { caller, userId, leftMethod }, 'erased a user')
+  return { ...(await getUser(parts, { caller, userId })), leftMethod }
 }
 
 /** Lifts the user's abuse block and the block on tasks with connectors, if there are any. */

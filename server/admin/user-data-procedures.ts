@@ -3,7 +3,7 @@ import type { PaymentParts } from '../payments/manage-topups.ts'
 import { procedure, withPlatform } from '../procedures/procedure.ts'
 import { eraseUser } from './manage-users.ts'
 import { bodyErrors, meta, platformToo, unknown } from './user-meta.ts'
-import { EraseUserInput, User } from './user-schema.ts'
+import { ErasedUser, EraseUserInput } from './user-schema.ts'
 
 export const userDataProcedures = ({ payments, people }: { payments: PaymentParts; people: LoginAccess }) => ({
   erase: procedure
@@ -15,7 +15,7 @@ export const userDataProcedures = ({ payments, people }: { payments: PaymentPart
         operationId: 'eraseUser',
         summary: 'Erase a user (admins, platforms)',
         description:
-          'Ends all access immediately and cannot be undone. The contents of tasks and chats are deleted within minutes. Transactions remain, without a name. A saved payment method is removed at the payment provider first. If that fails, the response is 503 and nothing is erased. Idempotent. A platform key needs the scope `users`.',
+          'Ends all access immediately and cannot be undone. The contents of tasks and chats are deleted within minutes. Transactions remain, without a name. A saved payment method is removed at the payment provider first. If that fails, the response is 503 and nothing is erased, unless an admin sends `leaveSavedMethod`. Idempotent. A platform key needs the scope `users`.',
         successDescription: 'The erased user.',
         errorResponses: {
           ...bodyErrors,
@@ -26,7 +26,7 @@ export const userDataProcedures = ({ payments, people }: { payments: PaymentPart
       }),
     })
     .input(EraseUserInput)
-    .output(User)
+    .output(ErasedUser)
     .mutation(
       withPlatform('users', ({ ctx, input }) =>
         eraseUser({ ...people, port: payments.port }, { caller: ctx.caller, input }),

@@ -54,6 +54,14 @@ export const ListUsersOutput = z.object({ users: z.array(User), ...pageOutput })
 
 export const UserInput = z.object({ userId })
 export const EraseUserInput = EraseInput.extend({ userId })
+export const ErasedUser = User.extend({
+  leftMethod: z
+    .object({ customerId: z.string().nullable(), methodId: z.string() })
+    .nullable()
+    .describe(
+      "The payment provider's ids of a saved payment method that this request did not remove there; otherwise null. The audit log also contains them",
+    ),
+}).meta({ id: 'ErasedUser' })
 
 export const ExternalUserInput = z.object({ externalId: ExternalId })
 export const OpenExternalUserInput = z.object({

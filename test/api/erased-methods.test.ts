@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'vitest'
 import { AutoRecharge } from '../../server/payments/auto-recharge.ts'
 import { Browser, password } from './browser-login.ts'
 import { startPaying, stopPaying } from './paying.ts'
+import { PlatformCalls } from './platform-calls.ts'
 import { expectStatus } from './signed-in.ts'
 
 afterEach(stopPaying)
@@ -10,7 +11,8 @@ const refused = {
   status: 503,
   body: {
     code: 'SERVICE_UNAVAILABLE',
-    message: 'Could not remove the saved payment method at the payment provider. Nothing was erased. Try again later.',
+    message:
+      'Could not remove the saved payment method at the payment provider. Nothing was erased. Try again later. If it can never be removed, an admin can erase the user with leaveSavedMethod.',
   },
 }
 
@@ -62,6 +64,46 @@ test.each([
   expect(stub.asked).not.toContain('POST /v1/payment_intents')
   expect((await service.get('/api/account', person.key)).status).toBe(401)
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
+})
+
+test('with leaveSavedMethod, an admin erases a user whose card cannot be removed, and learns what remains', async () => {
+  const { admin, person, save, service, stub } = await start()
+  const methodId = await save(person)
+  const { customerId } = await service.app.store.payments.getAccount(person.userId)
+  const browser = await Browser.loggedIn(service, { email: admin.email, password })
+  const path = `/api/users/${person.userId}/erase`
+  const body = { forfeitBalanceUsd: '10', leaveSavedMethod: true }
+  stub.failure = 401
+  expect(await browser.post(path, { ...body, leaveSavedMethod: 'yes' })).toMatchObject({ status: 400 })
+  expect(await browser.post(path, { ...body, leaveSavedMethod: false })).toMatchObject(refused)
+  const platform = await PlatformCalls.open(service, { scopes: ['users'] })
+  expect(await platform.post(path, body)).toMatchObject({
+    status: 403,
+    body: { message: 'A platform key cannot leave a saved payment method. Omit leaveSavedMethod.' },
+  })
+  const own = await Browser.loggedIn(service, { email: person.email, password })
+  expect(await own.post('/api/account/erase', { ...body, password })).toMatchObject(refused)
+  expect((await service.get('/api/account', person.key)).body).toMatchObject({ balanceUsd: '10.0000' })
+
+  const leftMethod = { customerId, methodId }
+  expect(await expectStatus(200, browser.post(path, body))).toMatchObject({ id: person.userId, leftMethod })
+  expect(await expectStatus(200, browser.post(path, body))).toMatchObject({ leftMethod: null })
+  expect([...stub.detached]).toEqual([])
+  const { store } = service.app
+  const { acts } = await store.audit.list({ userId: person.userId, action: 'user.erased', limit: 9 })
+  expect(acts.map(({ change }) => JSON.parse(change))).toEqual([{ forfeitedUsd: '10.0000', leftMethod }])
+  while (await store.erasure.eraseMore(person.userId)) continue
+  expect(await store.payments.getAccount(person.userId)).toMatchObject({ customerId: null, methodId: null })
+  expect(await store.verifyLedger()).toMatchObject({ ok: true })
+})
+
+test('with leaveSavedMethod, a card that can be removed is removed', async () => {
+  const { admin, person, save, service, stub } = await start()
+  const methodId = await save(person)
+  const browser = await Browser.loggedIn(service, { email: admin.email, password })
+  const body = { forfeitBalanceUsd: '10', leaveSavedMethod: true }
+  const erased = await expectStatus(200, browser.post(`/api/users/${person.userId}/erase`, body))
+  expect([erased.leftMethod, ...stub.detached]).toEqual([null, methodId])
 })
 
 test('a card that is saved while another is removed is removed too', async () => {

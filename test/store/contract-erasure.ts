@@ -42,6 +42,8 @@ export function describeErasure(contractTest: ContractTest): void {
       const forfeit = await world.balance(userId)
       const refused = { outcome: 'refused', reason: 'saved-method', methodId }
       expect(await store.erasure.erase({ userId, forfeit })).toEqual(refused)
+      // Another method was saved since the caller decided to leave one.
+      expect(await store.erasure.erase({ userId, forfeit, leaveMethodId: 'pm_other' })).toEqual(refused)
       expect(await store.payments.forgetMethod({ userId, methodId: 'pm_other' })).toBeNull()
       expect(await store.erasure.erase({ userId, forfeit })).toEqual(refused)
       expect(await store.payments.forgetMethod({ userId, methodId: methodId! })).toBe(methodId)

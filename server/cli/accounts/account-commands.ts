@@ -36,6 +36,7 @@ function addUsers(users: Command): void {
   ofUser(users.command('erase'))
     .description("erase a user's contents, credentials and name permanently, but keep the ledger")
     .option('--forfeit-balance-usd <amount>', 'must equal the balance, which is written off', '0')
+    .option('--leave-saved-method', 'erase even if the saved payment method cannot be removed at the payment provider')
     .action(lazily(async () => (await import('./user-commands.ts')).eraseUser))
   ofUser(users.command('unblock'))
     .description('lift the abuse block of a user')

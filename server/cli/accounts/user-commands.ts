@@ -101,7 +101,9 @@ async function setSuspended(options: OfUser, isSuspended: boolean): Promise<void
   print(options, user, `${user.email} ${said}`)
 }
 
-export async function eraseUser(options: OfUser & { forfeitBalanceUsd?: string }): Promise<void> {
+export async function eraseUser(
+  options: OfUser & { forfeitBalanceUsd?: string; leaveSavedMethod?: boolean },
+): Promise<void> {
   const input = parseInput(EraseInput, options)
   const port = await openPayments(resolvePayments())
   const user = await change(options, async (parts, userId) => {
@@ -112,7 +114,11 @@ export async function eraseUser(options: OfUser & { forfeitBalanceUsd?: string }
     while (await parts.store.erasure.eraseMore(userId)) continue
     return erased
   })
-  print(options, user, `${user.id} was erased.`)
+  const left = user.leftMethod
+  const remove = left
+    ? `\nThe payment method ${left.methodId} of the customer ${left.customerId} is still saved at the payment provider. Remove it there.`
+    : ''
+  print(options, user, `${user.id} was erased.${remove}`)
 }
 
 export async function unblockUser(options: OfUser): Promise<void> {

@@ -55,7 +55,7 @@ const isErasing = statement<{ id: string }>(
 )
 const finish = statement('erase_finish', 'UPDATE users SET erased_to = NULL WHERE id = :userId')
 
-function* eraseUser(tx: Tx, { forfeit, userId, withoutAdmins = false }: EraseUser): Op<EraseUserResult> {
+function* eraseUser(tx: Tx, { forfeit, leaveMethodId, userId, withoutAdmins = false }: EraseUser): Op<EraseUserResult> {
   const account = yield* tx.lockAccount({ userId })
   yield* tx.lock('admins')
   const user = account && (yield* getUser(tx, userId))
@@ -70,8 +70,8 @@ function* eraseUser(tx: Tx, { forfeit, userId, withoutAdmins = false }: EraseUse
   if (payments.isOpen === 1) return { outcome: 'refused', reason: 'open-topup' }
   if (payments.isDisputed === 1) return { outcome: 'refused', reason: 'dispute' }
   if (balance !== forfeit) return { outcome: 'refused', reason: 'balance', amount: balance }
-  const { methodId } = yield* getPaymentAccount(tx, userId)
-  if (methodId !== null) return { outcome: 'refused', reason: 'saved-method', methodId }
+  const { customerId, methodId } = yield* getPaymentAccount(tx, userId)
+  if (methodId !== null && methodId !== leaveMethodId) return { outcome: 'refused', reason: 'saved-method', methodId }
   // Prevents a notification about the low balance.
   yield* tx.run(setNotify, { userId, notifyBelow: null })
   if (balance > 0) {
@@ -85,7 +85,7 @@ function* eraseUser(tx: Tx, { forfeit, userId, withoutAdmins = false }: EraseUse
   yield* tx.run(removeMails, { email })
   yield* tx.run(erase, { userId, email: `erased-${userId}@users.invalid`, now })
   tx.holdersChanged('users')
-  return { outcome: 'erased', forfeited: balance }
+  return { outcome: 'erased', forfeited: balance, leftMethod: methodId === null ? null : { customerId, methodId } }
 }
 
 /** Returns true if more rows can be erased now. Rows of open work are erased after it has ended. */
@@ -114,7 +114,10 @@ export function erasureStore(engine: Engine): ErasureStore {
             done.outcome === 'erased' && {
               action: 'user.erased',
               userId: input.userId,
-              change: { forfeitedUsd: formatUsd(done.forfeited) },
+              change: {
+                forfeitedUsd: formatUsd(done.forfeited),
+                ...(done.leftMethod && { leftMethod: done.leftMethod }),
+              },
             },
         ),
         { userId: input.userId },

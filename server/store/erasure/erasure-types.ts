@@ -2,15 +2,17 @@ import type { Units } from '../../kernel/money.ts'
 
 /**
  * `forfeit` must equal the balance, which is written off. If `withoutAdmins` is set, admins are treated as unknown
- * users.
+ * users. `leaveMethodId` is a saved payment method that does not prevent the erasure.
  */
-export type EraseUser = { userId: string; forfeit: Units; withoutAdmins?: boolean }
+export type EraseUser = { userId: string; forfeit: Units; withoutAdmins?: boolean; leaveMethodId?: string }
+/** A payment method that remains at the payment provider after an erasure. */
+export type LeftMethod = { customerId: string | null; methodId: string }
 export type EraseUserResult =
-  | { outcome: 'erased'; forfeited: Units }
+  | { outcome: 'erased'; forfeited: Units; leftMethod: LeftMethod | null }
   | { outcome: 'already-erased' }
   | { outcome: 'refused'; reason: 'unknown' | 'last-admin' | 'open-work' | 'open-topup' | 'dispute' }
   | { outcome: 'refused'; reason: 'debt' | 'balance'; amount: Units }
-  /** Only a saved payment method prevents the erasure. The caller must first remove it at the provider. */
+  /** Only a saved payment method prevents the erasure. The caller must first remove it at the provider, or leave it. */
   | { outcome: 'refused'; reason: 'saved-method'; methodId: string }
 
 export type ErasureStore = {

@@ -67,6 +67,7 @@ const elsewhere: Record<string, [page: string, text: string][]> = {
     ['docs/guides/operations.md', 'litestream restore'],
   ],
   'test/runner/long/sqlite/cli-restore.test.ts': [['docs/guides/operations.md', 'errand restore /var/backups']],
+  'test/runner/long/cli-erase.test.ts': [['docs/guides/operations.md', '--leave-saved-method']],
   'test/api/deploy-metrics.test.ts': [['docs/guides/operations.md', 'promtool check']],
   'test/sign-ins': [['docs/guides/connectors.md', '/sign-in']],
   'test/faults/payments.ts, with the stub': [
