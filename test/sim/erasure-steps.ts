@@ -15,42 +15,64 @@ export async function eraseStep(world: SimWorld): Promise<number> {
   const { checks, model, payments, random, state } = world
   const able = state.people.filter(({ isOfModels }) => !isOfModels)
   if (able.length <= peopleMin) return 0
-  const free = able.filter((one) => !isBound(world, one))
-  const owing = able.filter(({ owed }) => owed > 0)
-  const preferred = random.pick([free, free, owing, able])
+  const refusals = new Map(able.map((one) => [one, refusalOf(world, one)]))
+  const free = able.filter((one) => refusals.get(one) === undefined)
+  const owing = able.filter((one) => refusals.get(one) === owes(one))
+  const preferred = random.pick([free, owing, able])
   const person = random.pick(preferred.length > 0 ? preferred : able)
   const { balance, hasMethod, userId } = person
   const forfeit = balance + (random.chance(0.1) ? 1 : 0)
-  const isRefused = isBound(world, person) || forfeit !== balance
+  const refusal =
+    refusals.get(person) ??
+    (forfeit === balance ? undefined : `The account has ${usdOfUnits(balance)} USD left. Set forfeitBalanceUsd`)
   const isUnreachable = random.chance(0.3)
-  const expected = isRefused ? 409 : isUnreachable && hasMethod ? 503 : 200
+  const leaveSavedMethod = random.chance(0.3)
+  const staysSaved = isUnreachable && hasMethod
+  const expected = refusal !== undefined ? 409 : staysSaved && !leaveSavedMethod ? 503 : 200
   if (expected === 200 && balance > 0) model.askCredit(userId, -balance)
   const credential = await world.adminCredential()
   // Stripe's client does not retry after 401.
   if (isUnreachable) payments.stub.failure = 401
-  const { status } = await world.send({
+  const { body, status } = await world.send({
     kind: 'erase',
     method: 'POST',
     path: `/api/users/${userId}/erase`,
     credential,
-    body: { forfeitBalanceUsd: usdOfUnits(forfeit) },
+    body: { forfeitBalanceUsd: usdOfUnits(forfeit), leaveSavedMethod },
     mayBeBusy: () => expected === 503,
   })
   payments.stub.failure = undefined
   checks.same(status, expected, `the status of the erasure of ${userId} with ${balance}`)
+  if (refusal !== undefined) {
+    checks.that(
+      String(body.message).startsWith(refusal),
+      `"${body.message}" rejects the erasure of ${userId}: ${refusal}`,
+    )
+  }
   if (status === 503) person.recharge = null
-  if (status === 200) await finishErasure(world, person)
+  if (status !== 200) return 1
+  checks.same(body.leftMethod !== null, staysSaved, `whether the erasure of ${userId} left the payment method`)
+  await finishErasure(world, person)
   return 1
 }
 
-/** Whether something of the person prevents the erasure. */
-function isBound({ audit, now }: SimWorld, { owed, userId }: SimPerson): boolean {
+/** Returns the start of the message if something other than the balance prevents the erasure. */
+function refusalOf({ audit, now }: SimWorld, person: SimPerson): string | undefined {
+  const { owed, userId } = person
   const { openTasks, openTurns, tasks, turns } = audit.seen
   const isOwn = (row: { user_id: string } | undefined) => row!.user_id === userId
-  if (owed > 0 || [...openTasks].some((id) => isOwn(tasks.get(id)))) return true
-  if ([...openTurns].some((id) => isOwn(turns.get(id)))) return true
+  if ([...openTasks].some((id) => isOwn(tasks.get(id))) || [...openTurns].some((id) => isOwn(turns.get(id)))) {
+    return 'The account has tasks or chats in progress'
+  }
+  if (owed > 0) return owes(person)
   const topups = audit.reader.everything().topups.filter(isOwn)
-  return topups.some((row) => row.status === 'open' || (row.disputed > 0 && row.updated_at > now - disputeMs))
+  if (topups.some(({ status }) => status === 'open')) return 'The account has an unpaid top-up'
+  const isDisputed = topups.some((row) => row.disputed > 0 && row.updated_at > now - disputeMs)
+  return isDisputed ? 'A payment of the account is disputed' : undefined
+}
+
+function owes({ owed }: SimPerson): string {
+  return `The account owes ${usdOfUnits(owed)} USD`
 }
 
 async function finishErasure(world: SimWorld, person: SimPerson): Promise<void> {
