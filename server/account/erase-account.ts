@@ -69,11 +69,10 @@ async function removeMethod(
       `A payment method is saved at the payment provider, but payments are not configured. Set ERRAND_STRIPE_SECRET_KEY and ERRAND_STRIPE_WEBHOOK_SECRET. ${orLeave}`,
     )
   }
-  try {
-    await port.removeMethod(methodId)
-  } catch (cause) {
+  const removed = await port.removeMethod(methodId).catch((cause: unknown) => ({ cause }))
+  if (removed !== true) {
     const message = `Could not remove the saved payment method at the payment provider. Nothing was erased. Try again later. ${orLeave}`
-    return new ErrandError('SERVICE_UNAVAILABLE', message, { cause, retryAfterSeconds: 60 })
+    return new ErrandError('SERVICE_UNAVAILABLE', message, { ...removed, retryAfterSeconds: 60 })
   }
   await store.payments.forgetMethod(of)
   return undefined

@@ -46,7 +46,8 @@ export type PaymentPort = {
    * is unknown.
    */
   charge(due: DueRecharge, now: EpochMs): Promise<PaymentState | undefined>
-  removeMethod(methodId: string): Promise<void>
+  /** Returns false if the provider does not know the method, for example because it belongs to a different account. */
+  removeMethod(methodId: string): Promise<boolean>
   /** Yields the top-ups that payments and events since `since` refer to. May yield a top-up several times. */
   namedSince(since: EpochMs): AsyncIterable<TopupRef>
 }

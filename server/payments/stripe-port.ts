@@ -156,8 +156,11 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
     async removeMethod(methodId) {
       try {
         await stripe.paymentMethods.detach(methodId)
+        return true
       } catch (error) {
         if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw unreachable(error)
+        // Otherwise, the method was already detached.
+        return error.code !== 'resource_missing'
       }
     },
     stateOf: (of) => asked(() => readState(stripe, of)),

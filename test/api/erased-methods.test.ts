@@ -97,6 +97,17 @@ test('with leaveSavedMethod, an admin erases a user whose card cannot be removed
   expect(await store.verifyLedger()).toMatchObject({ ok: true })
 })
 
+test('a card of another Stripe account does not count as removed', async () => {
+  const { admin, person, save, service, stub } = await start()
+  const methodId = await save(person)
+  const browser = await Browser.loggedIn(service, { email: admin.email, password })
+  const erase = (leaveSavedMethod: boolean) =>
+    browser.post(`/api/users/${person.userId}/erase`, { forfeitBalanceUsd: '10', leaveSavedMethod })
+  stub.isOtherAccount = true
+  expect(await erase(false)).toMatchObject(refused)
+  expect(await expectStatus(200, erase(true))).toMatchObject({ leftMethod: { methodId } })
+})
+
 test('with leaveSavedMethod, a card that can be removed is removed', async () => {
   const { admin, person, save, service, stub } = await start()
   const methodId = await save(person)

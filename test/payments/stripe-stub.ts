@@ -27,6 +27,8 @@ export class StripeStub {
   card: Card = 'accepts'
   /** If set, the API responds with this status, or not at all. */
   failure: number | 'silence' | undefined
+  /** Whether the payment methods belong to another account. */
+  isOtherAccount = false
   /** Cuts the connection after the work is done, before the response. */
   losesAnswers = false
   /** Receives events immediately; null keeps them for `deliver`. */
@@ -265,6 +267,7 @@ export class StripeStub {
     if (kind === 'payment_intents') return found(this.#expanded(this.intents.get(id), Object.values(query)))
     if (path === '/v1/events') return ok(this.#listEvents(query, types))
     if (kind === 'payment_methods' && act === 'detach') {
+      if (this.isOtherAccount) return found(undefined)
       if (this.detached.has(id)) return invalid('The payment method is not attached to a customer')
       this.detached.add(id)
       return ok({ id, object: 'payment_method' })
