@@ -18,6 +18,8 @@ export function compactDatabase(dataDir: string): { bytesBefore: number; bytesAf
     try {
       db.pragma('wal_checkpoint(TRUNCATE)')
       const bytesBefore = statSync(file).size
+      // VACUUM first writes a copy of the data to temporary storage, which is in memory on other connections.
+      db.pragma('temp_store = FILE')
       db.exec('VACUUM')
       db.pragma('wal_checkpoint(TRUNCATE)')
       return { bytesBefore, bytesAfter: statSync(file).size }
