@@ -54,6 +54,7 @@ export function fieldSections(): FieldSection[] {
   const agent = (kind: string) => agents.find((one) => one.properties?.['kind']?.const === kind)
   const base = commentsOf('AgentBase')
   const endpoint = commentsOf('EndpointFields')
+  const replyEndpoint = commentsOf('ReplyEndpointConfig')
   const chat = commentsOf('ChatConfig')
   const pricing = at(agent('code'), 'chat', 'pricing')
   const [perMillion, per1k] = [commentsOf('TokenPricing'), commentsOf('Per1kPricing')]
@@ -71,14 +72,15 @@ export function fieldSections(): FieldSection[] {
       new Map([...base, ...commentsOf('ModelAgentConfig')]),
     ],
     ["An agent of kind 'http'", at(agent('http')), commentsOf('HttpAgentConfig'), base],
-    ['`endpoints.<name>`', at(agent('code'), 'endpoints', '*'), endpoint],
+    ['`endpoints.<name>`', at(agent('code'), 'endpoints', '*'), endpoint, replyEndpoint],
+    ['`endpoints.<name>` with `reply`', at(agent('code'), 'endpoints', '*'), replyEndpoint, endpoint],
     [
       "`endpoints.<name>` of kind 'model'",
       at(agent('model'), 'endpoints', '*'),
       commentsOf('ModelEndpointConfig'),
       endpoint,
     ],
-    ['`endpoints.<name>.pricing`', at(agent('code'), 'endpoints', '*', 'pricing'), commentsOf('EventPricing')],
+    ['`endpoints.<name>.pricing`', at(agent('http'), 'endpoints', '*', 'pricing'), commentsOf('EventPricing')],
     ['`chat`', at(agent('code'), 'chat'), chat],
     ['`pricing`', pricing, new Map([...perMillion, ...ofPrice]), per1k],
     ['`pricing.longContext`', at(pricing, 'longContext'), commentsOf('LongContextFields'), perMillion],

@@ -547,7 +547,7 @@ export type Endpoint = {
 
 export type ErasedUser = {
   id: string
-  /** The user's email address; if there is none, a placeholder that receives no mail */
+  /** The user's email address; if there is none, a placeholder that receives no email */
   email: string
   /** The product's id for a user that it created; null for other users */
   externalId: string | null

@@ -38,7 +38,10 @@ export async function readCatalogue(
       for (const [at, own] of (rates ? ratesByModel(rates) : []).entries()) {
         const losses = lossesOf({ rates: own, cost: costs?.[at] ?? null })
         if (losses.length > 0)
-          log.warn({ endpointId, model: modelIds[at], losses }, 'the token rates of an endpoint are below its cost')
+          log.warn(
+            { endpointId, ...(modelIds[at] && { model: modelIds[at] }), losses },
+            'the token rates of an endpoint are below its cost',
+          )
       }
     }
   }

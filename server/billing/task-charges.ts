@@ -23,7 +23,7 @@ export function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= tokensMax
 }
 
-const free: ChatRates = {
+export const freeRates: ChatRates = {
   input: 0,
   cacheRead: 0,
   cacheWrite: 0,
@@ -35,17 +35,17 @@ const free: ChatRates = {
 }
 const nothing: TokenUse = { used: chatUse({}), model: 0, isEstimated: false }
 
-type Models = { modelIds: readonly string[]; costs: Costs }
+type Models = { modelIds: readonly (string | null)[]; costs: Costs }
 
 /** Returns the rates and cap for counting a task's tokens, or undefined if there is no need to count them. */
 export function termsOf({ cost, rates }: Pick<TaskRecord, 'cost' | 'rates'>, { costs, modelIds }: Models) {
-  const known = rates ? rates.map(chatRatesOf) : costs?.map((of) => of ?? free)
+  const known = rates ? rates.map(chatRatesOf) : costs?.map((of) => of ?? freeRates)
   if (!known || known.length === 0) return undefined
   const joined = joinRates(known as [ChatRates, ...ChatRates[]])
   return rates ? { rates: ratesForModels(joined, modelIds), cap: cost } : { rates: joined, cap: null }
 }
 
-type ChargeOf = { rates: readonly StoredModelRates[]; cap: Units; models: readonly string[] | undefined }
+type ChargeOf = { rates: readonly StoredModelRates[]; cap: Units; models: readonly (string | null)[] | undefined }
 
 /** Returns the cost of a token-priced task, rounded up and limited to `cap`. */
 export function chargeOf(
@@ -65,7 +65,7 @@ export function chargeOf(
       ...storedUse(used),
       isEstimated,
       modelIndex: at,
-      ...(id !== undefined && { model: id }),
+      ...(id && { model: id }),
       exactUsd: formatExact(exact),
     },
   }

@@ -151,7 +151,7 @@ function providerCostOf(outcome: RunOutcome, endpoint: Endpoint | undefined): nu
 
 /** If no tokens were counted, returns the agent's first model. */
 function modelOf(tokens: RunTokens, endpoint: Endpoint | undefined): string | undefined {
-  return endpoint?.modelIds[tokens?.model ?? 0]
+  return endpoint?.modelIds[tokens?.model ?? 0] ?? undefined
 }
 
 /**

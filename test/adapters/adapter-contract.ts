@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { z } from 'zod'
 import type { ChatPart, ChatRun, ErrandConfig } from '../../server/agents/config/define-config.ts'
 import { expectOneEnd, priceOf, soon, Talker, textOf, unitsOf } from '../chat/chat-checks.ts'
 import { endless, eventText, ModelProvider, plainChunk, refuse, reply, replyThen } from '../support/model-provider.ts'
@@ -25,8 +26,17 @@ export class AdapterWorld {
 
   static async start(open: (url: string) => Reply, { balanceUsd = '10.0000' } = {}): Promise<AdapterWorld> {
     const provider = await ModelProvider.start()
-    const chat = { pricing, maxOutputTokens: outputTokensMax, reasoning: true, reply: open(`${provider.url}/v1`) }
-    const config: ErrandConfig = { agents: [{ kind: 'code', id: 'adapted', name: 'Adapted', chat }] }
+    const of = { maxOutputTokens: outputTokensMax, reply: open(`${provider.url}/v1`) }
+    const chat = { ...of, pricing, reasoning: true }
+    const endpoint = {
+      ...of,
+      description: 'Answers a question.',
+      pricing: { tokens: pricing, maxUsd: '5.0000' },
+      params: z.object({ question: z.string() }),
+      prompt: ({ question }: { question: string }) => question,
+    }
+    const endpoints = { ask: endpoint, read: { ...endpoint, output: z.object({ celsius: z.number() }) } }
+    const config: ErrandConfig = { agents: [{ kind: 'code', id: 'adapted', name: 'Adapted', chat, endpoints }] }
     const service = await startService({ config, limits: { executionsPerMinute: 0, abuseFailures: 0 } })
     const talker = await Talker.create(service, { agentId: 'adapted', balanceUsd })
     return new AdapterWorld(provider, talker, async () => {
@@ -43,6 +53,17 @@ export class AdapterWorld {
     expect(-unitsOf(charge.amountUsd)).toBe(priceOf(charge.breakdown))
     await this.sound()
     return charge
+  }
+
+  /** Runs a task of the agent to its end. The ledger must balance. */
+  async task(question: string, { endpoint = 'ask', ...more }: { endpoint?: string; maxCostUsd?: string } = {}) {
+    const { key, service } = this.talker
+    const body = { endpointId: `adapted.${endpoint}`, params: { question }, ...more }
+    const { body: created, status } = await service.post('/api/tasks', body, { key })
+    expect(status, JSON.stringify(created)).toBe(200)
+    const { body: task } = await service.get(`/api/tasks/${created.taskId}?wait=20`, key)
+    await this.sound()
+    return task
   }
 
   async sound(): Promise<void> {
@@ -239,6 +260,57 @@ export function testAdapter(name: string, prepare: () => Promise<Adapter>): void
       // The price of a tool may end the last call, whose tokens are then counted.
       expect(breakdown.promptTokens).toBeGreaterThanOrEqual((calls - 1) * 100)
       expect(calls).toBeGreaterThanOrEqual(2)
+    }))
+
+  test(`${name}: a task returns the agent's last text, charges its usage and reports its steps`, () =>
+    within(async (of) => {
+      of.provider.play(
+        reply({ text: ['I ', 'look. '], calls: [weather('call_a', 'Paris')], usage: usageOf(50, 7) }),
+        reply({ text: ['It is ', '21 °C.'], usage: usageOf(90, 8) }),
+      )
+      const task = await of.task('How is the weather in Paris?')
+      expect(task).toMatchObject({
+        status: 'completed',
+        response: { text: 'It is 21 °C.' },
+        costUsd: '0.0165',
+        tokens: { promptTokens: 140, completionTokens: 15, toolCalls: 1, isEstimated: false },
+        progress: { message: 'Step 2', data: { step: 2, toolCalls: [] } },
+      })
+      expect(JSON.stringify(of.provider.bodies[0].messages)).toContain('How is the weather in Paris?')
+      for (const { max_completion_tokens: limit, max_tokens: most = limit } of of.provider.bodies)
+        expect(most).toBe(outputTokensMax)
+      of.provider.play(reply({ text: ['{"celsius":', '21}'] }))
+      expect(await of.task('Read it.', { endpoint: 'read' })).toMatchObject({ response: { celsius: 21 } })
+    }))
+
+  test(`${name}: the maximum cost of a task stops an agent that would never stop`, () =>
+    within(async (of) => {
+      let calls = 0
+      of.provider.play((response, request) =>
+        reply({ text: [`Call ${++calls}. `], calls: [weather(`call_${calls}`, 'Paris')], usage: usageOf(100, 20) })(
+          response,
+          request,
+        ),
+      )
+      const task = await of.task('Hello', { maxCostUsd: '0.1200' })
+      expect(task).toMatchObject({ status: 'completed', response: { reachedMaxCost: true } })
+      expect(task.response.text).toMatch(/^Call 1\. /)
+      expect(unitsOf(task.costUsd)).toBeLessThanOrEqual(1200)
+      expect(task.tokens.promptTokens).toBeGreaterThanOrEqual((calls - 1) * 100)
+      expect(calls).toBeGreaterThanOrEqual(2)
+    }))
+
+  test(`${name}: canceling a task stops the model`, () =>
+    within(async (of) => {
+      of.provider.play(endless('word '))
+      const { key, service } = of.talker
+      const { taskId } = (await service.createTask(key, 'adapted.ask', { question: 'Hello' })).body
+      await expect.poll(() => of.provider.requests.length, soon).toBe(1)
+      const { body } = await service.post(`/api/tasks/${taskId}/cancel`, undefined, { key })
+      expect(body).toMatchObject({ status: 'failed', error: { code: 'CANCELED' } })
+      await expect.poll(() => of.provider.requests[0]?.abortedAt ?? null, soon).not.toBeNull()
+      expect((await of.talker.account()).balanceUsd).toBe('10.0000')
+      await of.sound()
     }))
 
   test(`${name}: without balance for the model call no request is sent`, () =>

@@ -51,7 +51,11 @@ function createConfig() {
         kind: 'code',
         id: 'text',
         name: 'Text',
-        endpoints: { summarize, json: { ...fields, params: {}, output: {}, run: () => ({}) } },
+        endpoints: {
+          summarize,
+          json: { ...fields, params: {}, output: {}, run: () => ({}) },
+          adapted: { ...fields, params: {}, prompt: () => 'Hello', async *reply() {} },
+        },
       },
       writer,
       { kind: 'code', id: 'clock', name: 'Clock', chat: { pricing, async *reply() {} } },
@@ -62,7 +66,9 @@ function createConfig() {
 type Config = ReturnType<typeof createConfig>
 
 test('the type of a configuration contains ids, params and responses', () => {
-  expectTypeOf<EndpointId<Config>>().toEqualTypeOf<'text.summarize' | 'text.json' | 'writer.draft' | 'writer.count'>()
+  expectTypeOf<EndpointId<Config>>().toEqualTypeOf<
+    'text.summarize' | 'text.json' | 'text.adapted' | 'writer.draft' | 'writer.count'
+  >()
   expectTypeOf<ChatAgentId<Config>>().toEqualTypeOf<'writer' | 'clock'>()
   expectTypeOf<EndpointParams<'text.summarize', Config>>().toEqualTypeOf<{
     text: string
@@ -71,6 +77,7 @@ test('the type of a configuration contains ids, params and responses', () => {
   expectTypeOf<EndpointParams<'text.json', Config>>().toEqualTypeOf<AnyObject>()
   expectTypeOf<EndpointResponse<'text.summarize', Config>>().toEqualTypeOf<{ summary: string; writtenAt: string }>()
   expectTypeOf<EndpointResponse<'text.json', Config>>().toEqualTypeOf<AnyObject>()
+  expectTypeOf<EndpointResponse<'text.adapted', Config>>().toEqualTypeOf<{ text: string }>()
   expectTypeOf<EndpointResponse<'writer.draft', Config>>().toEqualTypeOf<{ text: string }>()
   expectTypeOf<EndpointResponse<'writer.count', Config>>().toEqualTypeOf<{ words: number[] }>()
 })

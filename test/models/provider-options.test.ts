@@ -72,6 +72,7 @@ test("a task's prompt is marked as cacheable, and its call has the provider opti
     log: () => {},
     progress: () => {},
     charge: () => 0,
+    resultBytesMax: 1000,
   })
   expect(answer).toEqual({ text: 'Hi.' })
   const [{ messages, metadata }] = bodies

@@ -98,6 +98,7 @@ export function taskRun(run: Partial<EndpointRun> = {}): EndpointRun {
     log() {},
     progress() {},
     charge: (_, count = 1) => count,
+    resultBytesMax: 1_000_000,
     ...run,
   }
 }

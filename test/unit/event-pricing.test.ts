@@ -78,6 +78,26 @@ test('a model endpoint accepts a fixed price or the price of its tokens', () => 
   expect(() => open('model', { pricing: { tokens, maxUsd: '0' } })).toThrow(`${at}.pricing.maxUsd: must be`)
 })
 
+test('an endpoint of a code agent has either run, or prompt and reply', () => {
+  const tokens = { inputPerMillionUsd: '3', outputPerMillionUsd: '15' }
+  const reply = { run: undefined, prompt: () => 'x', async *reply() {} }
+  const priced = open('code', { ...reply, cost: tokens, pricing: { tokens, maxUsd: '0.5' } }).endpoint('agent.run')
+  expect(priced).toMatchObject({
+    price: 5000,
+    meters: null,
+    rates: { input: 3_000_000 },
+    costs: [{ output: 15_000_000 }],
+  })
+  const either = `${at}: must have either run, or prompt and reply`
+  const priceUsd = '0.01'
+  for (const wrong of [{ run: undefined }, { ...reply, run }, { ...reply, prompt: undefined }, { cost: tokens }])
+    expect(() => open('code', { priceUsd, ...wrong })).toThrow(either)
+  const prices = `${at}.pricing: must have events if the endpoint has run, or tokens if it has reply`
+  expect(() => open('code', { ...reply, pricing })).toThrow(prices)
+  expect(() => open('code', { ...reply, pricing: { ...pricing, tokens } })).toThrow(prices)
+  expect(() => open('code', { pricing: { tokens, maxUsd: '0.5' } })).toThrow(prices)
+})
+
 test('accepts 32 events', () => {
   const { meters } = open('code', { pricing: { events: events(32), maxUsd: '1' } }).endpoint('agent.run')!
   expect(Object.keys(meters!)).toHaveLength(32)

@@ -17,15 +17,29 @@ const historyTutor = new Agent({
   tools: [historyFunFact],
 })
 
+const reply = openaiAgentsReply(historyTutor, new Runner())
+const pricing = { inputPerMillionUsd: '0.50', outputPerMillionUsd: '4', toolCallUsd: '0.0005' }
+
 export default defineConfig({
   agents: [
     {
       kind: 'code',
       id: 'history',
       name: 'History tutor',
-      chat: {
-        pricing: { inputPerMillionUsd: '0.50', outputPerMillionUsd: '4', toolCallUsd: '0.0005' },
-        reply: openaiAgentsReply(historyTutor, new Runner()),
+      chat: { pricing, reply },
+      endpoints: {
+        explain: {
+          description: 'Explains a historical event.',
+          pricing: { tokens: pricing, maxUsd: '0.0500' },
+          params: z.object({
+            event: z
+              .string()
+              .max(200)
+              .meta({ examples: ['the fall of Rome'] }),
+          }),
+          prompt: ({ event }: { event: string }) => `Explain ${event}.`,
+          reply,
+        },
       },
     },
   ],

@@ -24,6 +24,8 @@ const price = textThat(
   'a USD amount with at most four decimals, such as "0.0100"',
 )
 const isFunction = (value: unknown) => typeof value === 'function'
+const promptFunction = valueThat<(params: unknown) => unknown>(isFunction, 'a function')
+const replyFunction = valueThat<(run: ChatRun) => AsyncIterable<ChatPart>>(isFunction, 'a function')
 const isObject = (value: unknown) => typeof value === 'object' && value !== null
 const paramsSchema = valueThat<JsonSchema>(isObject, 'a Zod schema or a JSON Schema')
 const tokens = z.number().int().min(1).max(10_000_000)
@@ -42,21 +44,26 @@ const eventPrice = textThat(
   (text) => (parseUsd(text) ?? 0) > 0,
   'a USD amount above 0 with at most four decimals, such as "0.0020"',
 )
-const eventPricing = z
-  .strictObject({
-    events: z
-      .record(id, eventPrice)
-      .refine((events) => Object.keys(events).length >= 1 && Object.keys(events).length <= eventsMax, {
-        error: `must have 1 to ${eventsMax} events`,
-      })
-      .describe(`1 to ${eventsMax} prices, by event name`),
-    maxUsd: eventPrice,
+const events = z
+  .record(id, eventPrice)
+  .refine((prices) => Object.keys(prices).length >= 1 && Object.keys(prices).length <= eventsMax, {
+    error: `must have 1 to ${eventsMax} events`,
   })
-  .refine(({ events, maxUsd }) => Object.values(events).every((one) => parseUsd(one)! <= parseUsd(maxUsd)!), {
-    path: ['maxUsd'],
-    error: 'must be at least the highest event price',
-    when: ({ issues }) => issues.length === 0,
-  })
+  .describe(`1 to ${eventsMax} prices, by event name`)
+
+type EventPrices = { events?: Record<string, string> | undefined; maxUsd: string }
+const coversEvents = ({ events: prices = {}, maxUsd }: EventPrices) =>
+  Object.values(prices).every((one) => parseUsd(one)! <= parseUsd(maxUsd)!)
+const ofMaximum = {
+  path: ['maxUsd'],
+  error: 'must be at least the highest event price',
+  when: ({ issues }: { issues: unknown[] }) => issues.length === 0,
+}
+
+const eventPricing = z.strictObject({ events, maxUsd: eventPrice }).refine(coversEvents, ofMaximum)
+const codePricing = z
+  .strictObject({ events: events.optional(), tokens: pricing.optional(), maxUsd: eventPrice })
+  .refine(coversEvents, ofMaximum)
 
 export const cancelModes = ['always', 'pending'] as const
 
@@ -77,6 +84,7 @@ function isPriced({ priceUsd, pricing }: { priceUsd?: unknown; pricing?: unknown
 const priced = 'must have either priceUsd or pricing'
 
 export const contextTokensDefault = 128_000
+export const maxOutputTokensDefault = 4096
 
 const agentBase = {
   id,
@@ -90,7 +98,7 @@ const accepted = textThat((text) => acceptPattern.test(text), 'a media type such
 
 const chatBounds = {
   contextTokens: tokens.default(contextTokensDefault),
-  maxOutputTokens: tokens.default(4096),
+  maxOutputTokens: tokens.default(maxOutputTokensDefault),
   reasoning: z.boolean().default(false),
   accepts: z.array(accepted).max(acceptsMax).default([]),
   imageTokensMax: tokens.optional(),
@@ -107,11 +115,25 @@ const codeAgent = z.strictObject({
       z
         .strictObject({
           ...endpointBase,
-          ...eitherPrice,
+          priceUsd: price.optional(),
+          pricing: codePricing.optional(),
           ...ofConnectors,
-          run: valueThat<(run: TaskRun) => unknown>(isFunction, 'a function'),
+          run: valueThat<(run: TaskRun) => unknown>(isFunction, 'a function').optional(),
+          prompt: promptFunction.optional(),
+          reply: replyFunction.optional(),
+          cost: cost.optional(),
+          contextTokens: chatBounds.contextTokens,
+          maxOutputTokens: chatBounds.maxOutputTokens,
         })
-        .refine(isPriced, priced),
+        .refine(isPriced, priced)
+        .refine(
+          ({ cost: own, prompt, reply, run }) => (run ? !prompt && !reply && !own : prompt && reply),
+          'must have either run, or prompt and reply. Only reply allows cost',
+        )
+        .refine(({ pricing: own, reply }) => !own || (reply ? own.tokens && !own.events : own.events && !own.tokens), {
+          path: ['pricing'],
+          error: 'must have events if the endpoint has run, or tokens if it has reply',
+        }),
     )
     .default({}),
   chat: z
@@ -119,7 +141,7 @@ const codeAgent = z.strictObject({
       ...chatBounds,
       pricing,
       cost: cost.optional(),
-      reply: valueThat<(run: ChatRun) => AsyncIterable<ChatPart>>(isFunction, 'a function'),
+      reply: replyFunction,
     })
     .optional(),
 })
@@ -160,7 +182,7 @@ const modelAgent = z.strictObject({
           priceUsd: price.optional(),
           pricing: tokenPricing.optional(),
           ...ofConnectors,
-          prompt: valueThat<(params: unknown) => string>(isFunction, 'a function'),
+          prompt: promptFunction,
         })
         .refine(isPriced, priced),
     )

@@ -19,6 +19,7 @@ import { asModelAgent } from '../model/openai-model.ts'
 import type { FileBounds } from '../files/file-tokens.ts'
 import type { ResponseFormat } from '../run/chat-messages.ts'
 import type { ReplyRun } from '../run/open-steps.ts'
+import { replyRun } from '../run/reply-task.ts'
 import type { EndpointRun } from '../run/endpoint-run.ts'
 import { withOutput } from '../run/check-output.ts'
 import { noPlans, type AccountLimits, type Plans, type Retention } from '../../store/limits/account-limits.ts'
@@ -43,8 +44,8 @@ export type Endpoint = {
   rates: ChatRates | null
   /** Rates that model providers charge the operator, one entry per model in `modelIds`. Null if no rate is known. */
   costs: readonly (ChatRates | null)[] | null
-  /** Ids of the agent's model and its fallbacks. Empty for code and http agents. */
-  modelIds: readonly string[]
+  /** Ids of the agent's model and its fallbacks. Null for a `reply`. Empty if the service counts no tokens. */
+  modelIds: readonly (string | null)[]
   timeoutMs: number
   retries: number
   /** `always`: users may cancel a task even while it runs. `pending`: only before it starts. */
@@ -222,7 +223,7 @@ function toEndpoint(
       name,
       description: endpoint.description,
       ...price,
-      modelIds: agent.kind === 'model' ? [agent, ...agent.fallbacks].map(({ model }) => model.modelId) : [],
+      modelIds: modelIdsOf(agent, endpoint),
       timeoutMs: endpoint.timeoutSeconds * 1000,
       retries: endpoint.retries,
       cancel: endpoint.cancel,
@@ -239,6 +240,13 @@ function toEndpoint(
   }
 }
 
+type ParsedEndpoint = ParsedAgent['endpoints'][string]
+
+function modelIdsOf(agent: ParsedAgent, endpoint: ParsedEndpoint): Endpoint['modelIds'] {
+  if (agent.kind === 'model') return [agent, ...agent.fallbacks].map(({ model }) => model.modelId)
+  return 'reply' in endpoint && endpoint.reply ? [null] : []
+}
+
 function withPrices<Value>(id: string, read: () => Value): Value {
   try {
     return read()
@@ -250,11 +258,8 @@ function withPrices<Value>(id: string, read: () => Value): Value {
 
 type Priced = Pick<Endpoint, 'price' | 'meters' | 'rates' | 'costs'>
 
-function toPrice(
-  agent: ParsedAgent,
-  { priceUsd, pricing }: ParsedAgent['endpoints'][string],
-  priceLists: PriceLists | null,
-): Priced {
+function toPrice(agent: ParsedAgent, endpoint: ParsedEndpoint, priceLists: PriceLists | null): Priced {
+  const { priceUsd, pricing } = endpoint
   const price = parseUsd(pricing?.maxUsd ?? priceUsd!)!
   const fixed = { price, meters: null, rates: null, costs: null }
   if (agent.kind === 'model') {
@@ -269,6 +274,12 @@ function toPrice(
       readCost({ cost, caching, paysCacheWrites: marksPrompts(model) }, priceLists),
     )
     return costs.every((cost) => cost === null) ? fixed : { ...fixed, costs }
+  }
+  if ('reply' in endpoint && endpoint.reply) {
+    const { cost, pricing: own } = endpoint
+    if (!own?.tokens) return { ...fixed, costs: cost ? [readCost({ cost, caching: false }, priceLists)] : null }
+    const { cost: paid, rates } = readPrices({ cost, pricing: own.tokens, caching: false }, priceLists)
+    return { ...fixed, rates, costs: [paid] }
   }
   if (!pricing || !('events' in pricing)) return fixed
   const meters = Object.entries(pricing.events!).map(([event, usd]) => [event, parseUsd(usd)!])
@@ -307,7 +318,8 @@ function runOf(source: RunnableAgent, name: string): Endpoint['run'] {
   switch (source.kind) {
     case 'code': {
       const endpoint = source.endpoints![name]!
-      return withOutput(endpoint.output, (run) => endpoint.run(run))
+      const run: Endpoint['run'] = 'reply' in endpoint ? replyRun(endpoint) : (own) => endpoint.run(own)
+      return withOutput(endpoint.output, run)
     }
     case 'model':
       return modelRun(source, name)

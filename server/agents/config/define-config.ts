@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import type { AgentLog, ChatConfig } from './chat-config.ts'
+import type { AgentLog, ChatConfig, ChatMessage, ChatPart, ChatRun } from './chat-config.ts'
 import type { ChatCost, ChatPricing, EventPricing, TokenTaskPricing } from './pricing-config.ts'
 import type * as service from './service-config.ts'
 import type { Connectors, JsonSchema } from '../../connectors/tool-types.ts'
@@ -69,7 +69,7 @@ type EndpointFields<Schema extends ParamsSchema, Output extends ParamsSchema | u
   readonly priceUsd?: string
   /**
    * Prices of the events that a run charges, and the maximum price of a task. Set either this or `priceUsd`. Endpoints
-   * of model agents charge for tokens instead: `pricing: { tokens, maxUsd }`.
+   * of model agents, or with a `reply`, charge for tokens instead: `pricing: { tokens, maxUsd }`.
    */
   readonly pricing?: EventPricing
   /** Schema of the `params` that callers must send. */
@@ -125,7 +125,7 @@ export type CodeAgentConfig = AgentBase & {
   /** Operations that run as tasks, by name. */
   // Each endpoint of the record has its own params type, which `defineEndpoint` checks.
   // oxlint-disable-next-line typescript/no-explicit-any
-  readonly endpoints?: { readonly [name: string]: EndpointConfig<any, any> }
+  readonly endpoints?: { readonly [name: string]: EndpointConfig<any, any> | ReplyEndpointConfig<any> }
   /** Chat settings. Without them the agent has endpoints only. */
   readonly chat?: ChatConfig
 }
@@ -146,6 +146,25 @@ export type ModelEndpointConfig<Schema extends ParamsSchema = ParamsSchema> = Mo
   prompt(params: ParamsOf<Schema>): string
   /** Schema of the model's output. If set, the output is the response. Otherwise the response is `{ text }`. */
   readonly output?: ParamsSchema
+}
+
+/** An operation of a `code` agent that runs a chat's `reply`, such as that of an adapter. */
+export type ReplyEndpointConfig<Schema extends ParamsSchema = ParamsSchema> = ModelEndpointFields<Schema> & {
+  /** Builds the agent's input from the params: a message, or a conversation that ends with the user's message. */
+  prompt(params: ParamsOf<Schema>): string | readonly ChatMessage[]
+  /** Generates the response instead of `run`, like the `reply` of a chat. The task's id is also its `sessionId` and `turnId`. */
+  reply(run: ChatRun): AsyncIterable<ChatPart>
+  /**
+   * Schema of the response. If set, the agent's text must be JSON that matches it. Otherwise the response is `{ text
+   * }`, the text after the last tool call.
+   */
+  readonly output?: ParamsSchema
+  /** Price that the model's provider charges. Users never see it. */
+  readonly cost?: ChatCost
+  /** Maximum tokens in the prompt; 128,000 by default. */
+  readonly contextTokens?: number
+  /** Maximum output tokens of one model call; 4,096 by default. */
+  readonly maxOutputTokens?: number
 }
 
 /**

@@ -3,7 +3,7 @@ import type { RunConnectors } from '../../connectors/thread/run-connectors.ts'
 import { roughTokens, type ResponseFormat, type Sampling } from '../run/chat-messages.ts'
 import type { ReplyRun } from '../run/open-steps.ts'
 import type { ChatPart, JsonSchema, ModelAgentConfig } from '../config/define-config.ts'
-import { contextTokensDefault, taskConnectorTokensMax } from '../config/agent-schema.ts'
+import { contextTokensDefault, maxOutputTokensDefault, taskConnectorTokensMax } from '../config/agent-schema.ts'
 import { boundPrompts } from '../run/bound-connectors.ts'
 import { connectorTools } from '../run/connector-tools.ts'
 import { DeltaBypass } from '../threads/delta-bypass.ts'
@@ -14,6 +14,7 @@ import { ModelSteps } from './model-steps.ts'
 import { FallbackModels, modelsOf } from './fallback-models.ts'
 import { cacheMarks } from './prompt-caching.ts'
 import type { EndpointRun } from '../run/endpoint-run.ts'
+import { StepProgress } from '../run/run-progress.ts'
 import { MaxCostError } from '../run/task-tokens.ts'
 import { callNameCharsMax, CallIds, toArguments } from '../run/call-ids.ts'
 import { PartQueue } from '../run/part-queue.ts'
@@ -21,9 +22,6 @@ import { jsonOf } from '../run/prompt-size.ts'
 import { toJsonSchema, toZodSchema } from '../config/params-schema.ts'
 
 const maxStepsDefault = 8
-const maxOutputTokensDefault = 4096
-const toldCallsMax = 10
-const toldNameCharsMax = 60
 
 /** Replaces the structural types of the configuration with the AI SDK's own types. */
 type SdkAgent = ModelAgentConfig & {
@@ -182,20 +180,10 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: Endpoint
       )
     }
     const stepsMax = agent.maxSteps ?? maxStepsDefault
-    let step = 0
-    let toolCalls: string[] = []
-    const tell = () => {
-      const called = toolCalls.length > 0 ? `: ${toolCalls.join(', ')}` : ''
-      progress({
-        message: `Step ${step} of at most ${stepsMax}${called}`,
-        data: { step, stepsMax, toolCalls: [...toolCalls] },
-      })
-    }
+    const steps = new StepProgress(progress, stepsMax)
     const onCall = (name: string) => {
       tokens?.callTool()
-      if (toolCalls.length === toldCallsMax) return
-      toolCalls.push(name.slice(0, toldNameCharsMax))
-      tell()
+      steps.callTool(name)
     }
     const { providerOptions = {} } = agent
     const options = {
@@ -206,9 +194,7 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: Endpoint
       maxOutputTokens: limit,
       stopWhen: isStepCount(stepsMax),
       prepareStep: () => {
-        step++
-        toolCalls = []
-        tell()
+        steps.begin()
         // Forbid further tool calls, so that the model answers with the results it has.
         return beginPrompt() ? {} : { toolChoice: 'none' as const }
       },

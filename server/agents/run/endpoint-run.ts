@@ -7,4 +7,5 @@ export type EndpointRun = RunOf<TaskRun> & {
   readonly metering?: Metering | undefined
   /** Set if the task is token-priced or the operator's cost of its tokens is known. */
   readonly tokens?: TaskTokens
+  readonly resultBytesMax: number
 }

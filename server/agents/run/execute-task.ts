@@ -95,6 +95,7 @@ export async function executeTask({
       progress,
       charge,
       metering,
+      resultBytesMax,
       ...(tokens && { tokens }),
     }
     const result = await endpoint.run({ ...own, ...(traceparent !== undefined && { traceparent }) })

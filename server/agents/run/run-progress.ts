@@ -1,9 +1,12 @@
+import type { TaskRun } from '../config/define-config.ts'
 import { messageOf } from '../../kernel/thrown.ts'
 import { nestingMax } from './run-outcome.ts'
 import { nesting } from '../../kernel/json-text.ts'
 
 export const progressBytesMax = 4096
 const paceMs = 100
+const toldCallsMax = 10
+const toldNameCharsMax = 60
 
 const fields = new Set(['fraction', 'message', 'data'])
 
@@ -76,5 +79,40 @@ export class PacedProgress {
     this.#told = json
     this.#toldAt = performance.now()
     this.#tell(json)
+  }
+}
+
+/** Reports the model calls of a task, and the tools that each one requests, as the task's progress. */
+export class StepProgress {
+  readonly #progress: TaskRun['progress']
+  readonly #stepsMax: number | undefined
+  #step = 0
+  #toolCalls: string[] = []
+
+  constructor(progress: TaskRun['progress'], stepsMax?: number) {
+    this.#progress = progress
+    this.#stepsMax = stepsMax
+  }
+
+  begin(): void {
+    this.#step++
+    this.#toolCalls = []
+    this.#tell()
+  }
+
+  callTool(name: string): void {
+    if (this.#toolCalls.length === toldCallsMax) return
+    this.#toolCalls.push(name.slice(0, toldNameCharsMax))
+    this.#tell()
+  }
+
+  #tell(): void {
+    const [step, stepsMax, toolCalls] = [this.#step, this.#stepsMax, [...this.#toolCalls]]
+    const most = stepsMax === undefined ? '' : ` of at most ${stepsMax}`
+    const called = toolCalls.length > 0 ? `: ${toolCalls.join(', ')}` : ''
+    this.#progress({
+      message: `Step ${step}${most}${called}`,
+      data: { step, ...(stepsMax !== undefined && { stepsMax }), toolCalls },
+    })
   }
 }

@@ -4,6 +4,7 @@ import {
   chatHold,
   chatUse,
   mostExpensiveUse,
+  outputBesideTool,
   highestRates,
   isLongPrompt,
   outputWithin,
@@ -42,6 +43,11 @@ export class TaskTokens {
     this.#rates = rates
   }
 
+  /** The maximum cost, or null if the task has a fixed price. */
+  get cap(): Units | null {
+    return this.#cap
+  }
+
   get use(): TokenUse {
     return { used: this.#used, model: this.#model, isEstimated: this.#isEstimated }
   }
@@ -51,17 +57,22 @@ export class TaskTokens {
     this.#hasAnswered = hasAnswered
   }
 
+  get ratesMax(): ChatRates {
+    return this.#hasAnswered ? (ratesByModel(this.#rates)[this.#model] ?? this.#rates) : highestRates(this.#rates)
+  }
+
   /**
    * Returns the output-token limit of a model call. Throws a MaxCostError if the rest of the maximum cost does not
-   * cover the call.
+   * cover the call. `used` is an upper bound on the usage so far.
    */
-  open({ outputTokensMax, promptTokensMax }: ModelStep): number {
+  open({ hasTools = false, outputTokensMax, promptTokensMax }: ModelStep, used = this.#used): number {
     if (this.#cap === null) return outputTokensMax
-    const rates = this.#ratesMax
+    const rates = this.ratesMax
     const upTo = (completionTokens: number) =>
-      addUse(this.#used, mostExpensiveUse({ promptTokens: promptTokensMax, completionTokens }, rates))
+      addUse(used, mostExpensiveUse({ promptTokens: promptTokensMax, completionTokens }, rates))
     const isLong = isLongPrompt(promptTokensMax, rates)
-    const most = outputWithin(this.#cap, { used: upTo(0), rates, isLong })
+    const within = hasTools ? outputBesideTool : outputWithin
+    const most = within(this.#cap, { used: upTo(0), rates, isLong })
     if (most < 1)
       throw new MaxCostError(
         'The maximum cost of the task does not cover another model call. Raise maxCostUsd or shorten the params.',
@@ -83,14 +94,21 @@ export class TaskTokens {
 
   callTool(): void {
     const used = { ...this.#used, toolCalls: this.#used.toolCalls + 1 }
-    if (this.#cap !== null && chatHold(used, this.#ratesMax) > this.#cap)
-      throw new MaxCostError(
-        'The maximum cost of the task does not cover another tool call. Raise maxCostUsd or shorten the params.',
-      )
+    this.assertCovered(used)
     this.#used = used
   }
 
-  get #ratesMax(): ChatRates {
-    return this.#hasAnswered ? (ratesByModel(this.#rates)[this.#model] ?? this.#rates) : highestRates(this.#rates)
+  /** Throws a MaxCostError if `used` costs more than the task's maximum. */
+  assertCovered(used: ChatUsed): void {
+    if (this.#cap !== null && chatHold(used, this.ratesMax) > this.#cap)
+      throw new MaxCostError(
+        'The maximum cost of the task does not cover more text or another tool call. Raise maxCostUsd or shorten the params.',
+      )
+  }
+
+  /** Adds the usage of a whole reply. */
+  add({ isEstimated, used }: Pick<TokenUse, 'isEstimated' | 'used'>): void {
+    this.#used = addUse(this.#used, used)
+    this.#isEstimated ||= isEstimated
   }
 }

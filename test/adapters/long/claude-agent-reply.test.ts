@@ -102,6 +102,21 @@ test('shows text and tools of the Claude Agent SDK, and charges the usage of eac
   await world.stop()
 })
 
+test("a task of the Claude Agent SDK returns the agent's last text and charges its usage", async () => {
+  const world = await start()
+  world.provider.play(
+    answer({ text: 'I look. ', tools: ['Paris'] }),
+    answer({ text: 'It is warm.', input: 90, output: 8 }),
+  )
+  const task = await world.task('How is the weather?')
+  expect(task).toMatchObject({
+    response: { text: 'It is warm.' },
+    tokens: { promptTokens: 140, completionTokens: 15, toolCalls: 1, isEstimated: false },
+    progress: { message: 'Step 2' },
+  })
+  await world.stop()
+})
+
 test('the cap of a session stops the Claude Agent SDK', async () => {
   const world = await start()
   const path = `/api/sessions/${world.talker.sessionId}`

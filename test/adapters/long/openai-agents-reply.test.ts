@@ -64,6 +64,19 @@ test('an agent that hands the conversation to one with its own model object is m
   await world.stop()
 })
 
+test('the output type of an agent is the response of its task', async () => {
+  const sdk = await load()
+  const world = await AdapterWorld.start((url) => {
+    const outputType = z.object({ celsius: z.number() })
+    return openaiAgentsReply(new sdk.Agent({ name: 'Reader', model: 'stub-1', outputType }), parts(sdk, url).runner)
+  })
+  world.provider.play(reply({ text: ['{"celsius":', '21}'] }))
+  const task = await world.task('How warm is it?', { endpoint: 'read' })
+  expect(task).toMatchObject({ status: 'completed', response: { celsius: 21 }, tokens: { promptTokens: 100 } })
+  expect(world.provider.bodies[0].response_format).toMatchObject({ type: 'json_schema' })
+  await world.stop()
+})
+
 test('a run that reaches its maximum of turns ends the reply, which costs its model calls', async () => {
   const sdk = await load()
   const world = await AdapterWorld.start((url) => {
