@@ -9,15 +9,22 @@ export type OpenAIRunner = {
   run(agent: Foreign, input: Foreign, options: Foreign): Promise<Foreign>
 }
 
-/** Creates the `reply` of a chat from an OpenAI Agents SDK agent, which runs with the runner's configuration. */
-export function openaiAgentsReply(agent: OpenAIAgent, runner: OpenAIRunner): (run: ChatRun) => AsyncIterable<ChatPart> {
+/**
+ * Creates the `reply` of a chat from an OpenAI Agents SDK agent, which runs with the runner's configuration. `options`
+ * are passed to the runner's `run`, for example `{ maxTurns: 20 }`.
+ */
+export function openaiAgentsReply(
+  agent: OpenAIAgent,
+  runner: OpenAIRunner,
+  options: { readonly [option: string]: unknown } = {},
+): (run: ChatRun) => AsyncIterable<ChatPart> {
   const metering = meteredRunner(runner)
   return adaptedReply(async (run) => {
     const { history, message, signal } = run
     meterAgents(agent)
     const input = [...history, { role: 'user' as const, content: message }].map(toItem)
     try {
-      const result = await currentRun.run(run, () => metering.run(agent, input, { stream: true, signal }))
+      const result = await currentRun.run(run, () => metering.run(agent, input, { ...options, stream: true, signal }))
       await run.follow(result, (event) => {
         if (event.type === 'raw_model_stream_event' && event.data.type === 'output_text_delta')
           run.text(event.data.delta)

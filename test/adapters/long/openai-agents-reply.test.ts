@@ -77,13 +77,16 @@ test('the output type of an agent is the response of its task', async () => {
   await world.stop()
 })
 
-test('a run that reaches its maximum of turns ends the reply, which costs its model calls', async () => {
+test.for([
+  [undefined, 10],
+  [{ maxTurns: 3 }, 3],
+] as const)('a run with the options %o ends after %i turns, and costs its model calls', async ([options, turns]) => {
   const sdk = await load()
   const world = await AdapterWorld.start((url) => {
     const { runner, weather } = parts(sdk, url)
-    return openaiAgentsReply(new sdk.Agent({ name: 'Assistant', model: 'stub-1', tools: [weather] }), runner)
+    const agent = new sdk.Agent({ name: 'Assistant', model: 'stub-1', tools: [weather] })
+    return openaiAgentsReply(agent, runner, options)
   })
-  // The default of the SDK.
-  await expectCutOff(world, 10)
+  await expectCutOff(world, turns)
   await world.stop()
 })
