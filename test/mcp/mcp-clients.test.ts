@@ -2,7 +2,7 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { CallToolResultSchema } from '@modelcontextprotocol/sdk/types.js'
 import { expect, test } from 'vitest'
-import type { z } from 'zod'
+import { z } from 'zod'
 import { soon, unlimited } from '../runner/task-checks.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import config, { openGate, runsOf } from './mcp-agents.ts'
@@ -178,6 +178,59 @@ test('sends a result that is valid protocol content unchanged, and an invalid on
       structuredContent: value,
     })
   }
+  await client.close()
+  await service.stop()
+})
+
+test('a tool whose endpoint declares its output has a schema, and its results match the schema', async () => {
+  const fields = {
+    description: 'Returns its params.',
+    priceUsd: '0.0100',
+    params: {},
+    run: ({ params }: any) => params,
+  }
+  const outputs = {
+    report: z.object({ text: z.string(), at: z.iso.datetime().optional() }),
+    blocks: z.object({ content: z.array(z.looseObject({ type: z.string() })) }),
+    plain: {
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      type: 'object',
+      properties: { n: { type: 'number' } },
+    },
+    // The SDK's client cannot compile these schemas, or rejects valid results.
+    pattern: z.object({ id: z.string().regex(/^[\w-.]+$/) }),
+    tuple: z.object({ pair: z.tuple([z.string(), z.number()]) }),
+    any: {},
+  }
+  const endpoints = Object.fromEntries(Object.entries(outputs).map(([name, output]) => [name, { ...fields, output }]))
+  const typed = { kind: 'code' as const, id: 'typed', name: 'Typed', endpoints }
+  const service = await startService({ config: { agents: [typed] }, limits: unlimited })
+  const { key } = await service.createPerson({ balanceUsd: '1.0000' })
+  const client = await connect(service, key)
+  const { tools } = await client.listTools()
+  expect(tools.filter(({ outputSchema }) => outputSchema).map(({ name }) => name)).toEqual([
+    'typed_report',
+    'typed_blocks',
+    'typed_plain',
+  ])
+  expect(tools[0]!.outputSchema).toMatchObject({ type: 'object', required: ['text'] })
+  // The client rejects a result that does not match the schema of its tool.
+  const call = async (name: string, args: Record<string, unknown>) =>
+    (await client.callTool({ name: `typed_${name}`, arguments: args })) as CallToolResult
+  expect(await call('report', { text: 'Hi.', more: 1 })).toMatchObject({ structuredContent: { text: 'Hi.' } })
+  expect(await call('report', { text: 'x'.repeat(100_000) })).toHaveProperty('structuredContent')
+  const content = [{ type: 'text', text: 'Hi.' }]
+  expect(await call('blocks', { content })).toMatchObject({ content, structuredContent: { content } })
+  expect(await call('plain', { n: 1 })).toMatchObject({ structuredContent: { n: 1 } })
+  expect(await call('pattern', { id: 'a.b' })).toMatchObject({ structuredContent: { id: 'a.b' } })
+  expect(await call('tuple', { pair: ['a', 1] })).toMatchObject({ structuredContent: { pair: ['a', 1] } })
+  const failed = await call('report', {})
+  expect(failed).toMatchObject({ isError: true, _meta: { code: 'AGENT_OUTPUT_INVALID' } })
+  const large = await call('report', { text: 'x'.repeat(300_000) })
+  expect(large).toMatchObject({
+    isError: true,
+    _meta: { costUsd: '0.0100', responseUri: expect.stringMatching(/^http/) },
+  })
   await client.close()
   await service.stop()
 })

@@ -4,8 +4,9 @@ import type { Task } from '../../tasks/task-schema.ts'
 import { taskCanceled } from '../../tasks/task-failures.ts'
 import type { CreateTaskParts } from '../../tasks/create-task.ts'
 import { contentBlocks, type ContentBlock } from './content-blocks.ts'
+import { outputSchemaOf } from './output-schema.ts'
 
-type Stored = Pick<CreateTaskParts, 'payloads' | 'store'>
+type Stored = Pick<CreateTaskParts, 'catalogue' | 'payloads' | 'store'>
 
 export type ToolResult = {
   content: ContentBlock[]
@@ -18,7 +19,7 @@ export type ToolResult = {
 const wholeBytesMax = 256 * 1024
 
 export async function resultOf(parts: Stored, task: Task): Promise<ToolResult> {
-  const { costUsd, error, id: taskId, prunedAt, refundedUsd, response, responseUri } = task
+  const { costUsd, endpointId, error, id: taskId, prunedAt, refundedUsd, response, responseUri } = task
   const meta = { taskId, costUsd }
   if (prunedAt !== undefined) {
     const code = error && { refundedUsd, code: error.code }
@@ -32,11 +33,15 @@ export async function resultOf(parts: Stored, task: Task): Promise<ToolResult> {
     const text = `${error.code}: ${error.message}${details}\nThe charge of ${refundedUsd} USD was refunded.`
     return failure(text, { ...meta, refundedUsd, code: error.code })
   }
-  if (responseUri === undefined) return success(response as Record<string, unknown>, meta)
+  const endpoint = parts.catalogue.endpoint(endpointId)
+  const hasSchema = endpoint !== undefined && outputSchemaOf(endpoint) !== undefined
+  if (responseUri === undefined) return success(response as Record<string, unknown>, meta, hasSchema)
   const whole = await readWhole(parts, task)
-  if (whole) return success(whole, meta)
+  if (whole) return success(whole, meta, hasSchema)
   const text = `The result is too large to send in full. It starts with:\n${response as string}\n\nThe full result as JSON: ${responseUri}`
-  return { content: [{ type: 'text', text }], _meta: { ...meta, responseUri } }
+  const preview = { content: [{ type: 'text' as const, text }], _meta: { ...meta, responseUri } }
+  // A result of a tool with a schema must be structured, unless it is an error.
+  return hasSchema ? { ...preview, isError: true } : preview
 }
 
 async function readWhole(
@@ -50,10 +55,10 @@ async function readWhole(
 }
 
 /** Clients of revisions before 2026-07-28 reject a `structuredContent` that is not an object. */
-function success(result: Record<string, unknown>, meta: Record<string, unknown>): ToolResult {
+function success(result: Record<string, unknown>, meta: Record<string, unknown>, hasSchema: boolean): ToolResult {
   const json = writeJson(result)
   const blocks = contentBlocks(json)
-  if (blocks) return { content: blocks, _meta: meta }
+  if (blocks) return { content: blocks, ...(hasSchema && { structuredContent: result }), _meta: meta }
   if (json.startsWith('"')) return { content: [{ type: 'text', text: JSON.parse(json) as string }], _meta: meta }
   return { content: [{ type: 'text', text: json }], structuredContent: result, _meta: meta }
 }

@@ -4,6 +4,7 @@ import type { Caller } from '../../procedures/caller.ts'
 import { nameTools } from '../../connectors/thread/name-tools.ts'
 import { formatUsd } from '../../kernel/money.ts'
 import { invalidParams, type McpMessage } from './mcp-message.ts'
+import { outputSchemaOf } from './output-schema.ts'
 
 export const toolsPerPage = 200
 
@@ -33,16 +34,20 @@ export class Tools {
       endpoints.map((endpoint) => ({ agentName: name, endpoint })),
     )
     const to = from + toolsPerPage
-    const tools = all.slice(from, to).map(({ agentName, endpoint }) => ({
-      name: names.get(endpoint)!,
-      title: `${agentName}: ${endpoint.name}`,
-      description: describe(endpoint),
-      // Clients reject a tool whose schema omits `type`. Params are always an object, even if the schema does not say
-      // so.
-      inputSchema: { ...endpoint.paramsJsonSchema, type: 'object' },
-      ...(!isCurrent && { execution: { taskSupport: 'optional' } }),
-      _meta: { endpointId: endpoint.id, priceUsd: formatUsd(endpoint.price) },
-    }))
+    const tools = all.slice(from, to).map(({ agentName, endpoint }) => {
+      const outputSchema = outputSchemaOf(endpoint)
+      return {
+        name: names.get(endpoint)!,
+        title: `${agentName}: ${endpoint.name}`,
+        description: describe(endpoint),
+        // Clients reject a tool whose schema omits `type`. Params are always an object, even if the schema does not say
+        // so.
+        inputSchema: { ...endpoint.paramsJsonSchema, type: 'object' },
+        ...(outputSchema && { outputSchema }),
+        ...(!isCurrent && { execution: { taskSupport: 'optional' } }),
+        _meta: { endpointId: endpoint.id, priceUsd: formatUsd(endpoint.price) },
+      }
+    })
     return { tools, ...(to < all.length && { nextCursor: String(to) }) }
   }
 
