@@ -99,6 +99,12 @@ export async function updateUser(
   if (isSuspended !== undefined || !changesLimits) requirePlatform(caller, 'users')
   if (changesLimits) requirePlatform(caller, 'limits')
   assertKnown(parts.catalogue, input)
+  const platform = platformOf(caller)
+  // Only a platform key's limits can be rejected, so they are set before anything else changes.
+  if (changesLimits && platform) {
+    const { erasedAt } = await getUser(parts, { caller, userId })
+    if (erasedAt === null) await changeLimits(parts, { caller, input })
+  }
   const result = await parts.store.updateUser({
     userId,
     ...reachOf(caller),
@@ -110,12 +116,25 @@ export async function updateUser(
     if (result.reason === 'erased') throw new ErrandError('CONFLICT', 'This user was erased and cannot be changed.')
     throw new ErrandError('CONFLICT', 'This is the last active admin. Make another user an admin first.')
   }
-  if (changesLimits) {
-    const changes = changesOf(limits ?? {})
-    await parts.store.changeAccountLimits({ userId, changes, ...(plan !== undefined && { plan }) })
-  }
+  if (changesLimits && !platform) await changeLimits(parts, { caller, input })
   noteChange(parts, { caller, userId, isAdmin, isSuspended, plan, limits }, 'changed a user')
   return await getUser(parts, { caller, userId })
+}
+
+/** A platform key can choose among the configured plans, but cannot set a user's own limits above the plan's. */
+async function changeLimits(
+  { store }: UserParts,
+  { caller, input: { limits = {}, plan, userId } }: Change<z.output<typeof UpdateUserInput>>,
+): Promise<void> {
+  const isWithinPlan = platformOf(caller) !== undefined
+  const change = { userId, changes: changesOf(limits), isWithinPlan, ...(plan !== undefined && { plan }) }
+  const result = await store.changeAccountLimits(change)
+  if (result.outcome === 'changed' || result.reason === 'unknown') return
+  const name = result.limit === 'spendPerDay' ? 'spendPerDayUsd' : result.limit
+  throw new ErrandError(
+    'FORBIDDEN',
+    `limits.${name}: A platform key cannot allow more than the user's plan. Send a lower limit, or null to use the plan's.`,
+  )
 }
 
 function assertKnown(catalogue: Catalogue, { limits, plan }: z.output<typeof UpdateUserInput>): void {

@@ -143,7 +143,7 @@ export const usersRouter = ({
           operationId: 'updateUser',
           summary: 'Update a user: suspension, admin rights, plan and limits (admins, platforms)',
           description:
-            "Suspending a user rejects all of the user's requests and ends all browser logins. New `plan` and `limits` apply to the next execution and to the further cost of turns in progress. A platform key can suspend users (scope `users`) and limit them (scope `limits`), but cannot change admin rights.",
+            "Suspending a user rejects all of the user's requests and ends all browser logins. New `plan` and `limits` apply to the next execution and to the further cost of turns in progress. A platform key can suspend users (scope `users`), and set their plan and limits up to those of the plan (scope `limits`), but cannot change admin rights.",
           successDescription: 'The updated user.',
           errorResponses: {
             ...bodyErrors,

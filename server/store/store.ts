@@ -80,7 +80,15 @@ import type {
 } from './tasks/task-types.ts'
 import type { CredentialLimits, SpendLimit, SpendState } from './limits/execution-limits.ts'
 import type { Plans, Retention } from './limits/account-limits.ts'
-import type { ChangeAccountLimits, KeyLimits, LimitsState, RateOf, UpdateKey, RateState } from './limits/limit-types.ts'
+import type {
+  ChangeAccountLimits,
+  ChangeLimitsResult,
+  KeyLimits,
+  LimitsState,
+  RateOf,
+  UpdateKey,
+  RateState,
+} from './limits/limit-types.ts'
 import type { PaymentStore } from './payments/payment-types.ts'
 import type { Listed, ListRange, Page, BoundedPage } from './list-place.ts'
 import type { ConnectorGrantStore } from './connectors/grant-types.ts'
@@ -245,11 +253,8 @@ export type Store = {
   requests: WireRequestStore
   readRate(of: RateOf): Promise<RateState>
   readLimits(userId: string): Promise<LimitsState | undefined>
-  /**
-   * Changes a user's plan and limits. Running tasks and chats continue, but under the new limits. Returns false if the
-   * user does not exist.
-   */
-  changeAccountLimits(input: ChangeAccountLimits): Promise<boolean>
+  /** Changes a user's plan and limits. Running tasks and chats continue, but under the new limits. */
+  changeAccountLimits(input: ChangeAccountLimits): Promise<ChangeLimitsResult>
   plansInUse(): Promise<string[]>
   spendStates(of: readonly SpendLimit[]): Promise<SpendState[]>
   findPayload(payloadId: string): Promise<OwnedPayload | undefined>

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { FakeClock } from '../support/fake-clock.ts'
 import { startService, type TestService } from '../support/test-service.ts'
 import testAgents from '../support/test-agents.ts'
+import { PlatformCalls } from './platform-calls.ts'
 import { expectStatus, signUpAdmin } from './signed-in.ts'
 
 const config = {
@@ -206,4 +207,41 @@ test('a plan missing from the configuration falls back to the default, with a st
   expect((await service.get('/api/account', key)).body.limits).toMatchObject({ plan: 'free', executionsPerMinute: 4 })
   await service.stop()
   await first.stop()
+})
+
+test('a platform key cannot allow a user more than the plan, and such a request changes nothing', async () => {
+  const service = await startService({ config, limits })
+  const platform = await PlatformCalls.open(service, { scopes: ['users', 'limits'] })
+  const { id: userId } = (await platform.openUser('customer-1')).body
+  const update = (body: object) => platform.call('PATCH', `/api/users/${userId}`, { body })
+  for (const [name, value] of Object.entries({
+    executionsPerMinute: 0,
+    tasksAtWork: 2,
+    tasksWaiting: 3,
+    spendPerDayUsd: '0.0301',
+    agents: ['test', 'hidden'],
+  })) {
+    const body = await expectStatus(403, update({ isSuspended: true, limits: { [name]: value } }))
+    expect(body).toMatchObject({ code: 'FORBIDDEN' })
+    expect(body.message).toContain(`limits.${name}: A platform key cannot allow more than the user's plan.`)
+    const user = (await platform.get(`/api/users/${userId}`)).body
+    expect(user).toMatchObject({ isSuspended: false, limits: {} })
+  }
+  const lower = { executionsPerMinute: 3, tasksWaiting: 2, spendPerDayUsd: '0.0300' }
+  await expectStatus(200, update({ limits: lower }))
+  await expectStatus(200, update({ plan: 'paid', limits: { executionsPerMinute: 100, spendPerDayUsd: '5' } }))
+  await expectStatus(403, update({ plan: null }))
+  await expectStatus(200, update({ plan: null, limits: { executionsPerMinute: null, spendPerDayUsd: null } }))
+  await service.stop()
+})
+
+test('without plans, a platform key cannot allow more than the global rate limit', async () => {
+  const service = await startService({ limits: { executionsPerMinute: 5 } })
+  const platform = await PlatformCalls.open(service, { scopes: ['users', 'limits'] })
+  const { id: userId } = (await platform.openUser('customer-1')).body
+  const update = (executionsPerMinute: number) =>
+    platform.call('PATCH', `/api/users/${userId}`, { body: { limits: { executionsPerMinute } } })
+  for (const above of [0, 6]) await expectStatus(403, update(above))
+  await expectStatus(200, update(5))
+  await service.stop()
 })

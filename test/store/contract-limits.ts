@@ -58,6 +58,38 @@ export function describeLimits(contractTest: ContractTest): void {
 
 function describePlans(contractTest: ContractTest): void {
   contractTest(
+    'a change within the plan rejects limits that allow more than the plan, and changes nothing',
+    async (world) => {
+      const { store } = world
+      const userId = await world.createUser()
+      const change = async (changes: Partial<AccountLimits>, plan?: string) => {
+        const input = { userId, changes, isWithinPlan: true, ...(plan !== undefined && { plan }) }
+        const result = await store.changeAccountLimits(input)
+        return result.outcome === 'changed' ? 'changed' : result
+      }
+      const above = (limit: string) => ({ outcome: 'refused', reason: 'above-plan', limit })
+      // The default plan is `free`.
+      expect(await change({ tasksAtWork: 1, tasksWaiting: 4 })).toEqual(above('tasksWaiting'))
+      expect(await change({ spendPerDay: 501 })).toEqual(above('spendPerDay'))
+      expect(await change({ executionsPerMinute: 3 })).toEqual(above('executionsPerMinute'))
+      expect(await change({ executionsPerMinute: 0 })).toEqual(above('executionsPerMinute'))
+      expect(await change({ agents: ['text', 'code'] })).toEqual(above('agents'))
+      expect((await store.readLimits(userId))!.own).toEqual({})
+      const own = { executionsPerMinute: 2, tasksAtWork: 9, tasksWaiting: 3, spendPerDay: 500, agents: ['text'] }
+      expect(await change(own)).toBe('changed')
+      expect(await change({ spendPerDay: 600 }, 'paid')).toBe('changed')
+      expect(await change({ tasksAtWork: 1 }, 'free')).toEqual(above('spendPerDay'))
+      expect(await store.readLimits(userId)).toMatchObject({ plan: 'paid', own: { ...own, spendPerDay: 600 } })
+      expect(await change({ spendPerDay: null }, 'free')).toBe('changed')
+      // An admin's limit above the plan stays, unless the plan changes.
+      await store.changeAccountLimits({ userId, changes: { tasksWaiting: 99 } })
+      expect(await change({ tasksAtWork: 2 })).toBe('changed')
+      expect((await store.readLimits(userId))!.own).toMatchObject({ tasksWaiting: 99, tasksAtWork: 2 })
+    },
+    { limits: { plans } },
+  )
+
+  contractTest(
     'a user gets the limits of their plan or the default plan, with individual overrides',
     async (world) => {
       const { store } = world
@@ -66,7 +98,7 @@ function describePlans(contractTest: ContractTest): void {
       const free = { executionsPerMinute: 2, tasksAtWork: null, tasksWaiting: 3, spendPerDay: 500, agents: ['text'] }
       expect(await read()).toMatchObject({ plan: null, own: {}, limits: free, tasksWaiting: 0, tasksAtWork: 0 })
       expect((await read()).spend).toMatchObject({ ownerId: userId, amount: 500, charged: 0, held: 0, reset: 'day' })
-      expect(await store.changeAccountLimits({ userId, plan: 'paid', changes: {} })).toBe(true)
+      expect(await store.changeAccountLimits({ userId, plan: 'paid', changes: {} })).toEqual({ outcome: 'changed' })
       const paid = { ...nothing, executionsPerMinute: 5 }
       expect(await read()).toEqual({
         plan: 'paid',
@@ -85,7 +117,10 @@ function describePlans(contractTest: ContractTest): void {
       expect(await read()).toMatchObject({ plan: null, own: { tasksWaiting: 9 }, limits: { ...free, tasksWaiting: 9 } })
       await store.changeAccountLimits({ userId, changes: { tasksWaiting: null } })
       expect(await read()).toMatchObject({ own: {}, limits: free })
-      expect(await store.changeAccountLimits({ userId: 'user_nobody', plan: 'paid', changes: {} })).toBe(false)
+      expect(await store.changeAccountLimits({ userId: 'user_nobody', plan: 'paid', changes: {} })).toEqual({
+        outcome: 'refused',
+        reason: 'unknown',
+      })
       expect(await store.readLimits('user_nobody')).toBeUndefined()
     },
     { limits: { plans } },

@@ -41,7 +41,7 @@ export const CreatePlatformKeyInput = z.object({
     .min(1)
     .max(platformScopes.length)
     .describe(
-      '`users`: create, read and suspend users and revoke their keys; `credit`: credit balances; `limits`: set limits; `act`: act on behalf of users and create keys for them; `pay`: with `act`, also start top-ups and change auto-recharge; `connectors`: with `act`, also change connectors; `webhooks`: manage the webhooks that receive the events of all users; `economics`: read revenue, provider cost and margin',
+      '`users`: create, read and suspend users and revoke their keys; `credit`: credit balances; `limits`: set plans, and limits up to those of the plan; `act`: act on behalf of users and create keys for them; `pay`: with `act`, also start top-ups and change auto-recharge; `connectors`: with `act`, also change connectors; `webhooks`: manage the webhooks that receive the events of all users; `economics`: read revenue, provider cost and margin',
     ),
   addresses: z
     .array(Network)

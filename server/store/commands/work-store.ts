@@ -107,14 +107,16 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     },
     closeAbandonedTurns: () => closeAbandonedTurns(engine, limits),
     readLimits: (userId) => engine.read((on) => readLimits(on, userId, limits)),
-    changeAccountLimits: ({ changes, plan, userId }) =>
-      engine.run(
+    changeAccountLimits: (input) => {
+      const { changes, plan, userId } = input
+      return engine.run(
         recorded(
-          (tx) => changeAccountLimits(tx, { changes, userId, ...(plan !== undefined && { plan }) }, limits),
-          (isChanged) => isChanged && { action: 'limits.changed', userId, change: { plan, ...changes } },
+          (tx) => changeAccountLimits(tx, input, limits),
+          ({ outcome }) => outcome === 'changed' && { action: 'limits.changed', userId, change: { plan, ...changes } },
         ),
         { userId },
-      ),
+      )
+    },
     plansInUse: () => engine.read(readPlansInUse),
     spendStates: (of) =>
       engine.read(function* (on) {

@@ -44,6 +44,19 @@ const noLimits: AccountLimits = {
 
 export const noPlans: Plans = { named: new Map(), byDefault: noLimits, defaultName: null }
 
+/** Returns the first of a user's own limits that allows more than the plan, if any. */
+export function limitAbovePlan(
+  own: Partial<AccountLimits>,
+  { agents, executionsPerMinute, ...counts }: AccountLimits,
+): keyof AccountLimits | undefined {
+  const isAbove = (name: keyof AccountLimits): boolean => {
+    if (name === 'agents') return agents !== null && own.agents!.some((id) => !agents.includes(id))
+    if (name !== 'executionsPerMinute') return counts[name] !== null && own[name]! > counts[name]
+    return !!executionsPerMinute && (own[name] === 0 || own[name]! > executionsPerMinute)
+  }
+  return (Object.keys(own) as (keyof AccountLimits)[]).find((name) => own[name] !== null && isAbove(name))
+}
+
 const knownTextsMax = 10_000
 /** Merged limits by plan and by the JSON of the user's own limits, so that the JSON is parsed only once. */
 const merged = new WeakMap<AccountLimits, Map<string, AccountLimits>>()

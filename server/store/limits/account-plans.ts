@@ -1,5 +1,5 @@
-import { limitsOf, noPlans, type AccountLimits } from './account-limits.ts'
-import type { ChangeAccountLimits, LimitsState } from './limit-types.ts'
+import { limitAbovePlan, limitsOf, noPlans, type AccountLimits } from './account-limits.ts'
+import type { ChangeAccountLimits, ChangeLimitsResult, LimitsState } from './limit-types.ts'
 import type { StoreLimits } from '../store.ts'
 import type { Op, Reads, Tx } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
@@ -40,15 +40,22 @@ export function* readLimits(on: Reads, userId: string, settings: StoreLimits): O
   }
 }
 
-/** Returns false if the user does not exist. Running tasks and chats continue, but under the new limits. */
 export function* changeAccountLimits(
   tx: Tx,
-  { changes, plan, userId }: ChangeAccountLimits,
+  { changes, isWithinPlan = false, plan, userId }: ChangeAccountLimits,
   settings: StoreLimits,
-): Op<boolean> {
+): Op<ChangeLimitsResult> {
   const account = yield* tx.lockAccount({ userId })
-  if (!account) return false
-  const merged = Object.entries({ ...ownOf(account.limits), ...changes }).filter(([, value]) => value !== null)
+  if (!account) return { outcome: 'refused', reason: 'unknown' }
+  const all = { ...ownOf(account.limits), ...changes }
+  if (isWithinPlan) {
+    const { executionsPerMinute } = settings
+    const ofPlan = limitsOf({ plan: plan === undefined ? account.plan : plan, limits: null }, settings.plans ?? noPlans)
+    const bounds = { ...ofPlan, executionsPerMinute: ofPlan.executionsPerMinute ?? executionsPerMinute }
+    const limit = limitAbovePlan(plan === undefined ? changes : all, bounds)
+    if (limit !== undefined) return { outcome: 'refused', reason: 'above-plan', limit }
+  }
+  const merged = Object.entries(all).filter(([, value]) => value !== null)
   // Sorted so that users with the same limits have the same JSON, which is a cache key.
   const own = merged.toSorted(([a], [b]) => (a < b ? -1 : 1))
   const changed = {
@@ -62,7 +69,7 @@ export function* changeAccountLimits(
   if (settings.plans || spendPerDay !== null) {
     limitWindows(tx, { ownerId: userId, amount: spendPerDay ?? Infinity })
   }
-  return true
+  return { outcome: 'changed' }
 }
 
 function ownOf(limits: string | null): Partial<AccountLimits> {

@@ -17,7 +17,14 @@ export type ChangeAccountLimits = {
   userId: string
   plan?: string | null
   changes: { [Name in keyof AccountLimits]?: AccountLimits[Name] }
+  /** Rejects own limits that allow more than the plan. After a change of plan, this applies to all own limits. */
+  isWithinPlan?: boolean
 }
+
+export type ChangeLimitsResult =
+  | { outcome: 'changed' }
+  | { outcome: 'refused'; reason: 'unknown' }
+  | { outcome: 'refused'; reason: 'above-plan'; limit: keyof AccountLimits }
 
 export type LimitsState = {
   /** The plan may no longer be configured. */

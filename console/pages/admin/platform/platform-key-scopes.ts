@@ -5,7 +5,7 @@ export type PlatformScope = PlatformKey['scopes'][number]
 export const platformScopeTexts: readonly { scope: PlatformScope; label: string; text: string }[] = [
   { scope: 'users', label: 'Users', text: 'Create, read and suspend non-admin users, and revoke their API keys.' },
   { scope: 'credit', label: 'Credit', text: 'Add and deduct credit for non-admin users.' },
-  { scope: 'limits', label: 'Limits', text: 'Set the plans and limits of non-admin users.' },
+  { scope: 'limits', label: 'Limits', text: 'Set the plans of non-admin users, and limits up to those of the plan.' },
   {
     scope: 'act',
     label: 'Act',
