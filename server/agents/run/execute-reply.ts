@@ -66,7 +66,7 @@ export type ExecuteReply = {
   onStillRunning: () => void
 }
 
-export type ReplyOutcome =
+type ReplyOutcome =
   | { kind: 'completed'; summary: ChatSummary }
   | { kind: 'failed'; thrown: unknown; owed?: ChatOwed }
   | Extract<RunOutcome, { kind: 'interrupted' }>
