@@ -51,7 +51,7 @@ export function replyRun(endpoint: ReplyEndpointConfig): (run: EndpointRun) => P
       return isAllowed ? outputTokensMax : await new Promise(() => {})
     }
     const window = new CreditWindow()
-    /** Texts between tool calls. */
+    /** The agent's text, split at tool calls. */
     const texts = ['']
     const onBatch = ({ bound, lines, text, toolCalls }: ChatBatch) => {
       window.credit(lines.length)
