@@ -25,6 +25,26 @@ export function exportOperation({ headers }: { headers: Json }): Json {
   }
 }
 
+export function exportTransactionsOperation({ headers }: { headers: Json }, parameters: unknown): Json {
+  return {
+    operationId: 'exportTransactions',
+    tags: ['Billing'],
+    summary: "Export the caller's transactions as CSV",
+    description:
+      'The response has one line per transaction, newest first, after a line with the column names. Besides the fields of a transaction, it has the agent, endpoint and API key of the task or turn, and the tags of the task or session as `name:value`. Transactions that are created during the export are not part of it. Needs the scope `read`.',
+    security: [{ apiKey: [] }, { browserSession: [] }, { platformKey: [] }],
+    parameters,
+    responses: {
+      200: {
+        description: 'The transactions, as a file.',
+        headers,
+        content: { 'text/csv': { schema: { type: 'string' } } },
+      },
+      ...refusals({ 400: 'A parameter is invalid.', 429: 'An export of these transactions is already in progress.' }),
+    },
+  }
+}
+
 export const exportSchemas: Json = {
   ExportLine: {
     type: 'object',

@@ -1,6 +1,7 @@
 import type { AnyProcedure } from '@trpc/server'
 import { generateOpenApiDocument } from 'trpc-to-openapi'
 import type { z } from 'zod'
+import { ExportTransactionsInput } from '../server/account/account-schema.ts'
 import { must } from '../server/kernel/assert.ts'
 import { packageVersion } from '../server/kernel/package-version.ts'
 import { describedRouter, proceduresOf } from '../server/edge/root-router.ts'
@@ -19,7 +20,7 @@ import {
   sharedErrors,
 } from './error-responses.ts'
 import { readChatOperation, readSessionChatOperation } from './read-chat-operations.ts'
-import { exportOperation, exportSchemas } from './export-operation.ts'
+import { exportOperation, exportSchemas, exportTransactionsOperation } from './export-operation.ts'
 import { followOperation, taskEventSchemas } from './follow-operation.ts'
 import { nameSchemas } from './name-schemas.ts'
 import { operationExamples } from './operation-examples.ts'
@@ -144,6 +145,10 @@ export function createOpenApiDocument(): Json {
   document.paths['/api/sessions/{sessionId}/stream'] = { get: readSessionChatOperation(ofStreams) as Operation }
   document.paths['/api/tasks/{taskId}/events'] = { get: followOperation(ofStreams) as Operation }
   document.paths['/api/account/export'] = { get: exportOperation(ofStreams) as Operation }
+  const filters = must(document.paths['/api/transactions']?.['get']?.parameters, 'the list has filters').filter(
+    ({ name }) => Object.hasOwn(ExportTransactionsInput.shape, name as string),
+  )
+  document.paths['/api/transactions/export'] = { get: exportTransactionsOperation(ofStreams, filters) as Operation }
   document.paths['/api/payloads/{payloadId}'] = { get: payloadOperation() }
   document.components.schemas = {
     ...taskEventSchemas(),

@@ -176,14 +176,18 @@ export const Transaction = z
   .meta({ id: 'Transaction' })
 export type Transaction = z.output<typeof Transaction>
 
+const ofType = TransactionType.optional().describe('Returns only transactions of this type')
+const ofSession = resourceId.optional().describe('Returns only the charges of turns in this session')
+
 export const ListTransactionsInput = z.object({
-  type: TransactionType.optional().describe('Returns only transactions of this type'),
+  type: ofType,
   taskId: resourceId.optional().describe('Returns only the charge and refund of this task'),
-  sessionId: resourceId.optional().describe('Returns only the charges of turns in this session'),
+  sessionId: ofSession,
   turnId: resourceId.optional().describe('Returns only the charge of this turn'),
   ...timeFilter,
   ...cursorInput,
 })
+export const ExportTransactionsInput = z.object({ type: ofType, sessionId: ofSession, ...timeFilter })
 export const ListTransactionsOutput = z.object({
   transactions: z.array(Transaction),
   ...pageOutput,

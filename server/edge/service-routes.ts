@@ -3,7 +3,7 @@ import { oidcPaths } from '../auth/logins/oidc-login.ts'
 import { callbackPath } from '../connectors/sign-in/connector-sign-in.ts'
 import { ErrandError } from '../kernel/errors.ts'
 import { restForm } from '../http/answer-forms.ts'
-import { exportRoute } from './rest/export-route.ts'
+import { exportRoutes } from './rest/export-routes.ts'
 import { openaiRoutes } from './openai/openai-routes.ts'
 import { wireForm } from './openai/wire-error.ts'
 import { filePaths, pagePaths, type ConsoleFiles } from '../http/files/console-files.ts'
@@ -68,7 +68,7 @@ export function createRoutes(parts: RouteParts): RouteTable {
     { ...nothing('/v1/*'), isGated: true, operation: 'other', form: wireForm },
     ...rpcRoutes(parts),
     mcpRoute(parts.mcp),
-    exportRoute(parts.exports, parts.stallMs),
+    ...exportRoutes(parts.exports, parts.stallMs),
     // A link without an id gets the same response as any invalid link.
     ...['/api/payloads/{}', '/api/payloads/'].map((path) => open(path, 'payload', parts.payload)),
     {

@@ -10,6 +10,8 @@ import type {
   UserRecord,
   SpendPage,
   AccountRecord,
+  ExportedTransactions,
+  ExportTransactions,
   Owner,
   WriteLedger,
 } from './accounts/account-types.ts'
@@ -288,6 +290,8 @@ export type Store = {
 
   getAccount(userId: string): Promise<AccountRecord | undefined>
   listTransactions(input: ListTransactions): Promise<{ transactions: TransactionRecord[] } & Listed>
+  /** Reads the next transactions of an export, newest first, with the tasks and turns that they charged. */
+  exportTransactions(input: ExportTransactions): Promise<ExportedTransactions>
   /** Credits or debits an account. A debit never reduces the balance below the amount on hold. */
   credit(input: Credit): Promise<CreditResult>
   readSpend(input: ReadSpend): Promise<SpendPage>

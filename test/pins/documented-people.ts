@@ -97,10 +97,11 @@ export async function checkLogins(checker: Checker): Promise<void> {
   await checkExport(parts, rich.browser)
 }
 
-/** Holds an export, so that another one is rejected. */
+/** Holds each kind of export, so that another one is rejected. */
 async function checkExport(parts: ReturnType<typeof partsOf>, browser: Browser): Promise<void> {
   const check = checkAs(parts, browser)
-  const { audit } = parts.service.app.store
+  const { store } = parts.service.app
+  const { audit, exportTransactions } = store
   const { note } = audit
   const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   audit.note = async (act) => {
@@ -111,9 +112,22 @@ async function checkExport(parts: ReturnType<typeof partsOf>, browser: Browser):
   const first = check(200, 'GET /api/account/export')
   await begun.promise
   await check(429, 'GET /api/account/export')
+  const [reading, read] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  store.exportTransactions = async (of) => {
+    reading.resolve()
+    await read.promise
+    return await exportTransactions(of)
+  }
+  const path = 'GET /api/transactions/export'
+  const csv = check(200, path)
+  await reading.promise
+  await check(429, path)
+  await check(400, `${path}?type=other`)
   released.resolve()
-  await first
+  read.resolve()
+  await Promise.all([first, csv])
   audit.note = note
+  store.exportTransactions = exportTransactions
 }
 
 export async function checkInvitations(checker: Checker): Promise<void> {

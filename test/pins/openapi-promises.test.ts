@@ -33,7 +33,7 @@ test('the document is OpenAPI 3.1 and names the credentials that each operation 
     [[...key, 'platformKey'], 'listConnectors getConnector testConnector listConnectorTools listConnectorServers'],
     [
       [...key, 'platformKey'],
-      'listWebhooks getWebhook listWebhookDeliveries getWebhookDelivery getUsage listTransactions',
+      'listWebhooks getWebhook listWebhookDeliveries getWebhookDelivery getUsage listTransactions exportTransactions',
     ],
     [[...key, 'platformKey', 'clientToken'], 'getAccount createTopup listTopups getTopup'],
     [[...key, 'platformKey', 'clientToken'], 'createTask listTasks getTask cancelTask followTask listAgents getAgent'],
@@ -146,6 +146,7 @@ test('every operation documents each status that it returns', () => {
         removePaymentMethod: [...shared, 404, 429],
         listAllTopups: [...shared, 400, 404],
         listTransactions: [...shared, 400],
+        exportTransactions: [...shared, 400, 429],
         createSession: [...shared, ...body, 404, 409, 429],
         getSession: [...shared, 400, 404],
         listSessions: [...shared, 400],

@@ -159,7 +159,9 @@ export async function callEverything({ person, platform, service, webhookId }: C
   answered(await stranger.post('/api/invitations/accept', { token: secret, password }), {
     what: 'POST /api/invitations/accept',
   })
-  answered(await stranger.request('GET', '/api/account/export'), { what: 'GET /api/account/export' })
+  for (const path of ['/api/account/export', '/api/transactions/export']) {
+    answered(await stranger.request('GET', path), { what: `GET ${path}` })
+  }
   const { id: platformKeyId } = await ofAdmin('POST', '/api/platform-keys', { name: 'more', scopes: ['users'] })
   await ofAdmin('GET', '/api/platform-keys')
   await ofAdmin('DELETE', `/api/platform-keys/${platformKeyId}`)

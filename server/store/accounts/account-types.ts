@@ -1,5 +1,6 @@
 import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
+import type { ListRange } from '../list-place.ts'
 import type { ChatBreakdown } from '../sessions/session-types.ts'
 
 export const transactionTypes = [
@@ -26,6 +27,27 @@ export type TransactionRecord = {
   breakdown: ChatBreakdown | null
   createdAt: EpochMs
 }
+
+/** The task or turn that a transaction charged or refunded. All fields are null for other transactions. */
+export type TransactionWork = {
+  agentId: string | null
+  endpointId: string | null
+  keyId: string | null
+  /** Tags of the task, or of the turn's session. */
+  tags: Readonly<Record<string, string>> | null
+}
+
+export type ExportTransactions = Omit<ListRange, 'after'> & {
+  userId: string
+  type?: TransactionType
+  sessionId?: string
+  beforeSeq?: number
+  limit: number
+}
+
+export type ExportedTransaction = TransactionRecord & TransactionWork
+/** `next` is omitted after the last transaction. */
+export type ExportedTransactions = { transactions: ExportedTransaction[]; next?: number }
 
 /** Sums of a user's transactions in one UTC day or hour. `step` counts days or hours since 1970-01-01. */
 export type SpendStep = { step: number; charged: Units; refunded: Units; executions: number; failures: number }

@@ -1,8 +1,14 @@
 import type { ChatBreakdown } from '../sessions/session-types.ts'
-import type { TransactionRecord, AccountRecord } from './account-types.ts'
+import type {
+  AccountRecord,
+  ExportedTransactions,
+  ExportTransactions,
+  TransactionRecord,
+  TransactionWork,
+} from './account-types.ts'
 import type { Units } from '../../kernel/money.ts'
 import { balanceMax, type Credit, type CreditResult, type ListTransactions } from '../store.ts'
-import { isTimed, type Listed, type Page } from '../list-place.ts'
+import { isTimed, type Listed, type ListRange, type Page } from '../list-place.ts'
 import type { Op, Posting, Reads, Tx } from '../commands/command.ts'
 import { compare, pieceOf, readDeepPage, readFilteredPage, toPage, type Piece } from '../commands/deep-page.ts'
 import { eventIdOf, recordEvent } from '../events/event-commands.ts'
@@ -12,24 +18,35 @@ import { payDebt, rearm, spend } from '../payments/debt.ts'
 import { columns, statement, type Dialect } from '../commands/statement.ts'
 
 export type TransactionRow = Omit<TransactionRecord, 'breakdown'> & { seq: number; breakdown: string | null }
+type WorkRow = Omit<TransactionWork, 'tags'> & { tags: string | null }
 
 export const transactionColumns = columns(
   'seq id userId type amount balanceAfter taskId sessionId turnId topupId description breakdown createdAt',
 )
-const newest = (name: string, where: (dialect: Dialect) => string) => ({
-  list: statement<TransactionRow>(
-    `account_newest${name}`,
-    (
-      dialect,
-    ) => `SELECT ${transactionColumns} FROM transactions WHERE ${where(dialect)} AND seq < :seq AND seq >= :untilSeq
-      ORDER BY seq DESC LIMIT :limit OFFSET :offset`,
-  ),
-  count: statement<{ count: number }>(
-    `account_count${name}`,
-    (dialect) => `SELECT count(*) AS count FROM transactions
-      WHERE ${where(dialect)} AND seq < :seq AND seq >= :untilSeq`,
-  ),
-})
+const newest = (name: string, where: (dialect: Dialect) => string) => {
+  const page = (dialect: Dialect) =>
+    `SELECT ${transactionColumns} FROM transactions WHERE ${where(dialect)} AND seq < :seq AND seq >= :untilSeq
+      ORDER BY seq DESC LIMIT :limit OFFSET :offset`
+  return {
+    list: statement<TransactionRow>(`account_newest${name}`, page),
+    withWork: statement<TransactionRow & WorkRow>(
+      `account_with_work${name}`,
+      (dialect) => `SELECT page.*, coalesce(tasks.agent_id, turns.agent_id) AS "agentId",
+          tasks.endpoint_id AS "endpointId", coalesce(tasks.key_id, turns.key_id) AS "keyId",
+          coalesce(tasks.tags, sessions.tags) AS tags
+        FROM (${page(dialect)}) AS page
+          LEFT JOIN tasks ON tasks.id = page."taskId"
+          LEFT JOIN turns ON turns.id = page."turnId"
+          LEFT JOIN sessions ON sessions.id = page."sessionId"
+        ORDER BY page.seq DESC`,
+    ),
+    count: statement<{ count: number }>(
+      `account_count${name}`,
+      (dialect) => `SELECT count(*) AS count FROM transactions
+        WHERE ${where(dialect)} AND seq < :seq AND seq >= :untilSeq`,
+    ),
+  }
+}
 // A user's transactions are ordered by both `seq` and time. A binary search therefore finds the first transaction at or
 // after a given time in about thirty steps, without an index on times.
 const middle = '(low + high) / 2'
@@ -137,8 +154,8 @@ export function* postCredit(tx: Tx, posting: Omit<Posting, 'type'>): Op<{ id: st
 export function* listTransactions(on: Reads, of: ListTransactions): Op<{ transactions: TransactionRecord[] } & Listed> {
   const { sessionId, taskId, turnId, type, userId } = of
   if (taskId !== undefined || turnId !== undefined) return yield* listOfOne(on, of)
-  if (sessionId !== undefined && type !== undefined && type !== 'chat_charge') return { transactions: [], total: 0 }
-  const { count, list } = sessionId === undefined ? (type === undefined ? ofUser : ofType) : ofSession
+  if (isNeverOf(of)) return { transactions: [], total: 0 }
+  const { count, list } = statementsOf(of)
   const values = { userId, ...(sessionId === undefined ? type && { type } : { sessionId }) }
   const read = ({ after, limit, offset, until }: Piece & Page) =>
     on.all(list, { ...values, seq: after.seq, untilSeq: until.seq, limit, offset })
@@ -172,6 +189,41 @@ export function* listTransactions(on: Reads, of: ListTransactions): Op<{ transac
   return { transactions: rows.map(toTransactionRecord), ...next, total }
 }
 
+/** Reads the next transactions of an export, newest first. `beforeSeq` is the `next` of the previous call. */
+export function* exportTransactions(on: Reads, of: ExportTransactions): Op<ExportedTransactions> {
+  const { beforeSeq, limit, sessionId, type, userId } = of
+  if (isNeverOf(of)) return { transactions: [] }
+  const { after, until } = yield* pieceOfTimes(on, of)
+  const rows = yield* on.all(statementsOf(of).withWork, {
+    userId,
+    ...(sessionId === undefined ? type && { type } : { sessionId }),
+    seq: beforeSeq ?? after.seq,
+    untilSeq: until.seq,
+    limit,
+    offset: 0,
+  })
+  return {
+    transactions: rows.map(({ agentId, endpointId, keyId, tags, ...row }) => ({
+      ...toTransactionRecord(row),
+      agentId,
+      endpointId,
+      keyId,
+      tags: tags === null ? null : (JSON.parse(tags) as Record<string, string>),
+    })),
+    ...(rows.length === limit && { next: rows.at(-1)!.seq }),
+  }
+}
+
+/** All transactions of a session are charges, so no other type can match. */
+function isNeverOf({ sessionId, type }: Pick<ListTransactions, 'sessionId' | 'type'>): boolean {
+  return sessionId !== undefined && type !== undefined && type !== 'chat_charge'
+}
+
+function statementsOf({ sessionId, type }: Pick<ListTransactions, 'sessionId' | 'type'>) {
+  if (sessionId !== undefined) return ofSession
+  return type === undefined ? ofUser : ofType
+}
+
 /** Reads all transactions of a task or turn in one query, because there are at most two: a charge and a refund. */
 function* listOfOne(on: Reads, of: ListTransactions): Op<{ transactions: TransactionRecord[] } & Listed> {
   const { after, limit, offset, sessionId, taskId, turnId, type, userId } = of
@@ -192,7 +244,7 @@ function* listOfOne(on: Reads, of: ListTransactions): Op<{ transactions: Transac
   return { transactions: rows.map(toTransactionRecord), total: all.length, ...next }
 }
 
-function* pieceOfTimes(on: Reads, of: ListTransactions): Op<Piece> {
+function* pieceOfTimes(on: Reads, of: ListRange & { userId: string }): Op<Piece> {
   const { after, until } = pieceOf(of)
   const { createdAfter, createdBefore, userId } = of
   const first = createdAfter === undefined ? undefined : on.get(firstSince, { userId, time: until.createdAt })

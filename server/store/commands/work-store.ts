@@ -126,6 +126,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     readRate: (of) => engine.read((on) => readRate(on, of, limits)),
     getAccount: (userId) => engine.read((on) => accounts.getAccount(on, userId)),
     listTransactions: (input) => engine.read((on) => accounts.listTransactions(on, input), input.userId),
+    exportTransactions: (input) => engine.read((on) => accounts.exportTransactions(on, input), input.userId),
     credit: (input) =>
       engine.run(
         recorded(

@@ -222,7 +222,7 @@ function typed(operation: Operation, query: Draft['query']): Json {
   )
 }
 
-const streams = new Set(['chat', 'readChat', 'readSessionChat', 'followTask', 'exportAccount'])
+const streams = new Set(['chat', 'readChat', 'readSessionChat', 'followTask', 'exportAccount', 'exportTransactions'])
 const called = served.filter(({ id }) => !streams.has(id))
 
 const answered = new Set<string>()

@@ -54,7 +54,8 @@ const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', '
 function methodsAt(path: string): string[] {
   const fitting = operations.filter((one) => new RegExp(`^${one.path.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path))
   // A stream does not support HEAD, because its length is unknown in advance.
-  const isStream = ({ spec }: Operation) => 'application/x-ndjson' in (spec['responses'][200].content ?? {})
+  const isStream = ({ spec }: Operation) =>
+    ['application/x-ndjson', 'text/csv'].some((type) => type in (spec['responses'][200].content ?? {}))
   return fitting.flatMap((one) => (one.method === 'GET' && !isStream(one) ? ['GET', 'HEAD'] : [one.method]))
 }
 

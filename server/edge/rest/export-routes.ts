@@ -1,0 +1,111 @@
+import { ExportTransactionsInput } from '../../account/account-schema.ts'
+import { exportLines, type ExportParts } from '../../account/export-account.ts'
+import { transactionsCsv } from '../../account/transactions-csv.ts'
+import { rateHeaders } from '../../billing/rate-headers.ts'
+import { rateOf, restForm, tableType } from '../../http/answer-forms.ts'
+import { streamReader } from '../../http/limits/disconnect-signal.ts'
+import type { RoutedRequest } from '../../http/routed-request.ts'
+import type { Route } from '../../http/route-table.ts'
+import { linesType, writeLines } from '../../http/write-lines.ts'
+import { must } from '../../kernel/assert.ts'
+import { badInput } from '../../kernel/bad-input.ts'
+import { ErrandError } from '../../kernel/errors.ts'
+import { requireScope, type AnyCaller, type Caller } from '../../procedures/caller.ts'
+import { holdAnswer } from '../../procedures/hold-answer.ts'
+import { requireReach } from '../../procedures/token-reach.ts'
+import type { CallerScope } from '../../store/access/key-types.ts'
+import { queryFields, readQuery } from './query-input.ts'
+
+const chunkChars = 65_536
+const retryAfterSeconds = 30
+
+export function exportRoutes(parts: ExportParts, stallMs: number): Route[] {
+  const fields = queryFields(ExportTransactionsInput)
+  return [
+    exportRoute({
+      path: '/api/account/export',
+      operation: 'exportAccount',
+      isAudited: true,
+      scope: 'manage',
+      type: linesType,
+      fileName: (userId) => `errand-${userId}.ndjson`,
+      stallMs,
+      async open(userId) {
+        await parts.store.audit.note({ action: 'user.exported', userId })
+        return exportLines(parts, userId)
+      },
+    }),
+    exportRoute({
+      path: '/api/transactions/export',
+      operation: 'exportTransactions',
+      scope: 'read',
+      type: `${tableType}; charset=utf-8`,
+      fileName: () => 'errand-transactions.csv',
+      stallMs,
+      open(userId, { query }) {
+        const parsed = ExportTransactionsInput.safeParse(readQuery(query, fields))
+        if (!parsed.success) throw badInput(parsed.error.issues)
+        return transactionsCsv(parts.store, { input: parsed.data, userId })
+      },
+    }),
+  ]
+}
+
+type ExportRoute = Pick<Route, 'path' | 'operation' | 'isAudited'> & {
+  scope: CallerScope
+  /** Media type of the file. */
+  type: string
+  fileName: (userId: string) => string
+  stallMs: number
+  open: (userId: string, routed: RoutedRequest) => AsyncGenerator<string> | Promise<AsyncGenerator<string>>
+}
+
+/** Streams a file as fast as the client reads. A user can have one export of each kind in progress. */
+function exportRoute({ fileName, open, scope, stallMs, type, ...route }: ExportRoute): Route {
+  const exporting = new Set<string>()
+  const requireOwn: (caller: AnyCaller) => asserts caller is Caller = (caller) => {
+    requireScope(caller, scope)
+    requireReach(caller, 'none')
+  }
+  return {
+    ...route,
+    methods: ['GET'],
+    isGated: true,
+    auth: requireOwn,
+    form: restForm,
+    async handle(routed) {
+      const { context, headers, response } = routed
+      const caller = must(context.caller, 'the route requires authentication')
+      requireOwn(caller)
+      const { userId } = caller
+      if (exporting.has(userId)) {
+        const message = 'An export of this account is already in progress. Retry when it has ended.'
+        throw new ErrandError('RATE_LIMIT_EXCEEDED', message, { isOtherRate: true, retryAfterSeconds })
+      }
+      exporting.add(userId)
+      let lines: AsyncGenerator<string> | undefined
+      try {
+        const opened = (lines = await open(userId, routed))
+        holdAnswer(context)
+        const rate = await rateOf(context)
+        if (rate) headers.push(...rateHeaders(rate))
+        headers.push('Content-Disposition', `attachment; filename="${fileName(userId)}"`)
+        const { left } = streamReader(response, stallMs)
+        await writeLines(response, { headers, type, next: () => nextChunk(opened, left), stallMs })
+      } finally {
+        exporting.delete(userId)
+        await lines?.return(undefined)
+      }
+    },
+  }
+}
+
+async function nextChunk(lines: AsyncGenerator<string>, left: AbortSignal): Promise<string | undefined> {
+  let chunk = ''
+  while (chunk.length < chunkChars && !left.aborted) {
+    const { done, value } = await lines.next()
+    if (done) return chunk || undefined
+    chunk += value
+  }
+  return left.aborted ? undefined : chunk
+}
