@@ -7,7 +7,7 @@ import { installLocked, runCommand } from './run-command.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const manifests = ['.npmrc', 'package.json', 'package-lock.json', 'tsconfig.json']
-const sources = ['console', 'client', 'server/kernel/money.ts', 'server/kernel/assert.ts', 'server/kernel/csv-text.ts']
+const sources = ['console', 'client', 'server/kernel/money.ts', 'server/kernel/assert.ts']
 const built = join(root, 'console', 'dist')
 const digestName = '.sources'
 

@@ -1,19 +1,16 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createClient, type Transaction } from '../../client/client.ts'
 import { readChatReceipt } from '../../console/pages/billing/chat-receipt.ts'
 import { csvRow } from '../../server/kernel/csv-text.ts'
-import { TransactionExport, type ListTransactions } from '../../console/pages/billing/transaction-export.ts'
 import { readRates } from '../../server/agents/config/rates-schema.ts'
 import { addUse, callUse, chatCost, chatUse } from '../../server/billing/chat-price.ts'
 import { receiptRates, storedUse, writtenRates } from '../../server/billing/written-rates.ts'
 import { formatUsd } from '../../server/kernel/money.ts'
 import { formatExact, withCarried } from '../../server/store/sessions/carried-cost.ts'
 import { counts, written } from '../chat/price-cases.ts'
-import { startService } from '../support/test-service.ts'
 import { exactUsdText, roundedUsdText, usdText } from '../../console/parts/text/usd-text.ts'
 
-// Billing computations, tested without a browser: receipt sums, export cells and paging.
+// Billing computations, tested without a browser: receipt sums and export cells.
 
 /** Returns a decimal string as an integer number of trillionths. */
 function trillionths(usd: string): bigint {
@@ -97,67 +94,6 @@ test('no cell is read as a formula, regardless of the separator a spreadsheet as
       for (const cell of cells) expect(cell, JSON.stringify(before + text)).not.toMatch(/^["\s]*[=+\-@\uFF1D]/)
     }
   }
-})
-
-test('an export contains each transaction before its start once, even while new ones are added', async () => {
-  const service = await startService()
-  const { key, userId } = await service.createPerson({ balanceUsd: '0.0000' })
-  const { store } = service.app
-  const credit = (n: number) => store.credit({ userId, amount: n, description: `=Credit ${n}`, idempotencyKey: null })
-  for (let n = 1; n <= 230; n++) await credit(n)
-  const client = createClient({ baseUrl: service.url, apiKey: key })
-  let next = 231
-  let pages = 0
-  const list: ListTransactions = async (input, options) => {
-    const page = await client.transactions.list(input, options)
-    // Adds more than a page of rows after the first page, so that the next page contains only new rows.
-    for (const end = next + (pages++ === 0 ? 130 : 3); next < end; next++) await credit(next)
-    return page
-  }
-  const seen: { done: number; total: number }[] = []
-  const work = new TransactionExport(list, { type: 'credit' })
-  const csv = await work.run({ signal: new AbortController().signal, onProgress: (now) => seen.push(now) })
-  const [header, ...lines] = csv.split('\r\n')
-  expect(header).toMatch(/^id,createdAt,type,description,amountUsd,balanceAfterUsd,/)
-  expect(lines.pop()).toBe('')
-  expect(lines.map((line) => line.split(',')[3])).toEqual(Array.from({ length: 230 }, (_, n) => `'=Credit ${230 - n}`))
-  expect(new Set(lines.map((line) => line.split(',')[0])).size).toBe(230)
-  expect(seen.at(-1)).toEqual({ done: 230, total: 230 })
-  expect(seen.map(({ total }) => total)).toEqual(seen.map(() => 230))
-  await service.stop()
-})
-
-test('a failed export resumes where it stopped, and a canceled export ends', async () => {
-  const transaction = (n: number): Transaction => ({
-    id: `txn_${n}`,
-    userId: 'user_1',
-    type: 'credit',
-    amountUsd: '1.0000',
-    balanceAfterUsd: '1.0000',
-    description: 'Credit',
-    createdAt: '2026-01-15T12:00:00.000Z',
-  })
-  const offsets: number[] = []
-  let breaks = true
-  const list = async ({ offset = 0, limit = 50 } = {}) => {
-    offsets.push(offset)
-    if (offset === 100 && breaks) throw new Error('It broke.')
-    const transactions = Array.from({ length: Math.min(limit, 150 - offset) }, (_, n) => transaction(offset + n))
-    return { transactions, total: 150, limit, offset }
-  }
-  const abort = new AbortController()
-  const run = { signal: abort.signal, onProgress: () => {} }
-  const work = new TransactionExport(list, {})
-  await expect(work.run(run)).rejects.toThrow('It broke.')
-  breaks = false
-  expect((await work.run(run)).split('\r\n').length).toBe(152)
-  expect(offsets).toEqual([0, 100, 100])
-
-  const cancelled = new TransactionExport(async (input) => {
-    abort.abort()
-    return await list(input)
-  }, {})
-  await expect(cancelled.run(run)).rejects.toThrow(/abort/)
 })
 
 test('amounts of zero, and from one dollar up, have two decimals if that is exact', () => {

@@ -194,7 +194,7 @@ test('the console imports the client, and only the formats of money and CSV from
     // The console's build runs in Node.
     if (isTypeOnly || /^console\/(?:precompress|vite\.config)\.ts$/.test(from)) return false
     const isOurs = /^(?:server|openapi|client|test|bench|examples|scripts)\//.test(to)
-    const known = ['client/client.ts', 'server/kernel/money.ts', 'server/kernel/csv-text.ts']
+    const known = ['client/client.ts', 'server/kernel/money.ts']
     return to.startsWith('node:') || (isOurs && !known.includes(to))
   })
   expect(bad.map(describe)).toEqual([])

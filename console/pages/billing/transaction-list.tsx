@@ -4,14 +4,15 @@ import { client } from '../../app/api-client.ts'
 import { PageCode } from '../../parts/code/page-code.tsx'
 import { Snippets } from '../../parts/code/snippets.tsx'
 import { DataTable } from '../../parts/data-table.tsx'
+import { DownloadButton } from '../../parts/download/download-button.tsx'
+import { readCsv } from '../../parts/download/read-csv.ts'
 import { EmptyState } from '../../parts/empty-state.tsx'
 import { useOffset, useSearchField } from '../../parts/hooks/use-search-field.ts'
 import { Pager } from '../../parts/pager.tsx'
+import { PeriodFields, usePeriod } from '../../parts/period/period-fields.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
 import { RouterLink } from '../../parts/router-link.tsx'
-import { ExportButton } from './export-button.tsx'
 import { transactionColumns } from './transaction-columns.tsx'
-import type { TransactionFilter } from './transaction-export.ts'
 import { isTransactionType, transactionTypes } from './transaction-type.tsx'
 
 const limit = 50
@@ -26,7 +27,8 @@ export function TransactionList() {
   const [sessionId, setSession] = useSearchField('sessionId')
   const [offset, setOffset] = useOffset()
   const type = isTransactionType(typeText) ? typeText : undefined
-  const filter: TransactionFilter = { ...(type && { type }), ...(sessionId && { sessionId }) }
+  const period = usePeriod()
+  const filter = { ...(type && { type }), ...(sessionId && { sessionId }), ...period.input }
   const input = { ...filter, limit, offset }
   const query = useQuery({
     queryKey: ['transactions', input],
@@ -34,7 +36,7 @@ export function TransactionList() {
     placeholderData: keepPreviousData,
   })
   const search = new URLSearchParams({ ...filter, limit: String(limit), offset: String(offset) })
-  const isFiltered = type !== undefined || sessionId !== ''
+  const isFiltered = Object.keys(filter).length > 0
   return (
     <Stack gap="lg">
       <div>
@@ -45,7 +47,13 @@ export function TransactionList() {
             value={type ?? ''}
             onChange={(event) => setType(event.currentTarget.value)}
           />
-          <ExportButton filter={filter} isDisabled={!query.data || query.data.total === 0} />
+          <PeriodFields label="Created" period={period} />
+          <DownloadButton
+            label="Download CSV"
+            fileName={fileNameOf(filter)}
+            content={() => readCsv(`/api/transactions/export?${new URLSearchParams(filter)}`)}
+            buttonProps={{ disabled: !query.data || query.data.total === 0 }}
+          />
           {sessionId !== '' && <SessionFilter sessionId={sessionId} onClear={() => setSession('')} />}
         </Group>
         <QueryState
@@ -75,6 +83,11 @@ export function TransactionList() {
       </PageCode>
     </Stack>
   )
+}
+
+function fileNameOf({ sessionId, type }: { type?: string; sessionId?: string }): string {
+  const parts = ['errand-transactions', type, sessionId, new Date().toISOString().slice(0, 10)]
+  return `${parts.filter((part) => part !== undefined).join('-')}.csv`.replaceAll(/[^\w.-]/g, '_')
 }
 
 function SessionFilter({ sessionId, onClear }: { sessionId: string; onClear: () => void }) {
@@ -120,7 +133,7 @@ function NoTransactions({ isFiltered, offset, onFirst }: NoTransactionsProps) {
           </Button>
         }
       >
-        Choose another type, or show all transactions.
+        Choose another type or period, or show all transactions.
       </EmptyState>
     )
   }

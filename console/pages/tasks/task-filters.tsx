@@ -1,10 +1,11 @@
-import { Button, Group, Select, TextInput } from '@mantine/core'
+import { Button, Group, Select } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { client } from '../../app/api-client.ts'
 import type { Agent } from '../../../client/client.ts'
 import { useSearchField, useSearchList } from '../../parts/hooks/use-search-field.ts'
+import { fieldWidth, PeriodFields, usePeriod } from '../../parts/period/period-fields.tsx'
 import { SearchBox } from '../../parts/search-box.tsx'
 import { TagsField } from '../../parts/tags-field.tsx'
 
@@ -13,15 +14,6 @@ const statuses = ['pending', 'processing', 'completed'] as const
 const outcomes = ['failed', 'canceled', 'expired'] as const
 const tagsMax = 3
 const searchMax = 200
-const hourMs = 3_600_000
-
-const spans: Readonly<Record<string, { label: string; ms: number }>> = {
-  hour: { label: 'Last hour', ms: hourMs },
-  day: { label: 'Last 24 hours', ms: 24 * hourMs },
-  week: { label: 'Last 7 days', ms: 168 * hourMs },
-  month: { label: 'Last 30 days', ms: 720 * hourMs },
-}
-const ofDays = 'days'
 
 export function useTaskFilters() {
   const [, navigate] = useLocation()
@@ -34,9 +26,7 @@ export function useTaskFilters() {
   const [keyId, setKeyId] = useSearchField('key')
   const [search] = useSearchField('search')
   const [tags, setTags] = useSearchList('tag')
-  const [time, setTime] = useSearchField('time')
-  const [from, setFrom] = useSearchField('from')
-  const [to, setTo] = useSearchField('to')
+  const period = usePeriod()
   const status = statuses.find((one) => one === statusText)
   const outcome = outcomes.find((one) => one === statusText)
   const tag = tags.slice(0, tagsMax)
@@ -48,7 +38,7 @@ export function useTaskFilters() {
     ...(keyId !== '' && { keyId }),
     ...(search !== '' && { search: search.slice(0, searchMax) }),
     ...(tag.length > 0 && { tag }),
-    ...timesOf({ time, from, to }),
+    ...period.input,
   }
   return {
     input,
@@ -61,57 +51,25 @@ export function useTaskFilters() {
     fields: {
       agentId,
       endpointId,
-      from,
       keyId,
+      period,
       setAgentId,
       setEndpointId,
-      setFrom,
       setKeyId,
       setStatus,
       setTags,
-      setTime,
-      setTo,
       status: status ?? outcome,
       tag,
-      time,
-      to,
     },
   }
 }
 
 export type TaskFiltersState = ReturnType<typeof useTaskFilters>
 
-function timesOf({ from, time, to }: { time: string; from: string; to: string }) {
-  const span = Object.hasOwn(spans, time) ? spans[time] : undefined
-  if (span) {
-    // Round to the minute, so that the query does not change with every render.
-    return { createdAfter: new Date(Math.floor((Date.now() - span.ms) / 60_000) * 60_000).toISOString() }
-  }
-  if (time !== ofDays) return {}
-  const first = dayOf(from, 0)
-  const end = dayOf(to, 1)
-  // `createdAfter` is exclusive, so subtract 1 ms to include the first moment of the day.
-  return {
-    ...(first && { createdAfter: new Date(first.getTime() - 1).toISOString() }),
-    ...(end && { createdBefore: end.toISOString() }),
-  }
-}
-
-/** Returns the local start of a day such as 2026-01-31, plus a number of days. */
-function dayOf(text: string, daysLater: number): Date | undefined {
-  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text) ?? []
-  if (year === undefined) return undefined
-  const date = new Date(Number(year), Number(month) - 1, Number(day) + daysLater)
-  return Number.isNaN(date.getTime()) ? undefined : date
-}
-
-/** At most half of a phone's width, so that two fields fit in a row. */
-const width = (px: number) => `min(${px}px, calc(50% - 6px))`
-
 type TaskFiltersProps = { filters: TaskFiltersState; agents: readonly Agent[] }
 
 export function TaskFilters({ agents, filters: { clear, clears, fields, isFiltered } }: TaskFiltersProps) {
-  const { agentId, endpointId, from, keyId, status, tag, time, to } = fields
+  const { agentId, endpointId, keyId, period, status, tag } = fields
   const endpoints = agents.filter(({ id }) => agentId === '' || id === agentId).flatMap((agent) => agent.endpoints)
   const keys = useQuery({
     queryKey: ['keys', { limit: 100 }],
@@ -136,7 +94,7 @@ export function TaskFilters({ agents, filters: { clear, clears, fields, isFilter
         value={status ?? ''}
         onChange={(next) => fields.setStatus(next ?? '')}
         allowDeselect={false}
-        w={width(150)}
+        w={fieldWidth(150)}
       />
       <Select
         label="Agent"
@@ -148,7 +106,7 @@ export function TaskFilters({ agents, filters: { clear, clears, fields, isFilter
         onChange={(next) => fields.setAgentId(next ?? '')}
         allowDeselect={false}
         searchable={agents.length > 8}
-        w={width(170)}
+        w={fieldWidth(170)}
       />
       <Select
         label="Endpoint"
@@ -160,7 +118,7 @@ export function TaskFilters({ agents, filters: { clear, clears, fields, isFilter
         onChange={(next) => fields.setEndpointId(next ?? '')}
         allowDeselect={false}
         searchable={endpoints.length > 8}
-        w={width(190)}
+        w={fieldWidth(190)}
       />
       <Select
         label="API key"
@@ -172,39 +130,10 @@ export function TaskFilters({ agents, filters: { clear, clears, fields, isFilter
         onChange={(next) => fields.setKeyId(next ?? '')}
         allowDeselect={false}
         searchable={(keys.data?.total ?? 0) > 8}
-        w={width(190)}
+        w={fieldWidth(190)}
       />
-      <Select
-        label="Created"
-        data={[
-          { value: '', label: 'Any time' },
-          ...Object.entries(spans).map(([value, { label }]) => ({ value, label })),
-          { value: ofDays, label: 'Custom range' },
-        ]}
-        value={time === ofDays || Object.hasOwn(spans, time) ? time : ''}
-        onChange={(next) => fields.setTime(next ?? '')}
-        allowDeselect={false}
-        w={width(170)}
-      />
-      {time === ofDays && (
-        <>
-          <TextInput
-            type="date"
-            label="From"
-            value={from}
-            onChange={(event) => fields.setFrom(event.currentTarget.value)}
-            w={width(150)}
-          />
-          <TextInput
-            type="date"
-            label="To"
-            value={to}
-            onChange={(event) => fields.setTo(event.currentTarget.value)}
-            w={width(150)}
-          />
-        </>
-      )}
-      <TagsField label="Tags" value={tag} onChange={fields.setTags} maxTags={tagsMax} w={width(240)} />
+      <PeriodFields label="Created" period={period} />
+      <TagsField label="Tags" value={tag} onChange={fields.setTags} maxTags={tagsMax} w={fieldWidth(240)} />
       {isFiltered && (
         <Button variant="subtle" color="gray" onClick={clear}>
           Clear filters

@@ -74,7 +74,6 @@ export function UsagePage() {
           <DownloadButton
             label="Download CSV"
             fileName={`errand-usage-${days}-days-by-${groupBy}.csv`}
-            type="text/csv"
             content={() => readCsv(path)}
           />
         </Group>

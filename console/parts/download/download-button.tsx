@@ -7,17 +7,16 @@ import { saveFile } from './save-file.ts'
 type DownloadButtonProps = {
   label: string
   fileName: string
-  content: string | (() => string | Promise<string>)
-  /** Media type of the file. Default: JSON. */
-  type?: string
+  /** JSON text, or a file of any type. */
+  content: string | (() => string | Promise<string | Blob>)
   buttonProps?: ButtonProps
 }
 
-export function DownloadButton({ label, fileName, content, type, buttonProps }: DownloadButtonProps) {
+export function DownloadButton({ label, fileName, content, buttonProps }: DownloadButtonProps) {
   const download = useMutation({
     mutationFn: async () => {
-      const text = typeof content === 'function' ? await content() : content
-      saveFile(new Blob([text], { type: type ?? 'application/json' }), fileName)
+      const file = typeof content === 'function' ? await content() : content
+      saveFile(file instanceof Blob ? file : new Blob([file], { type: 'application/json' }), fileName)
     },
     onError: (error) => notifyError('Could not create the file', error),
   })

@@ -1,10 +1,10 @@
 import { basePath } from '../../app/service-url.ts'
 
-export async function readCsv(path: string): Promise<string> {
+export async function readCsv(path: string): Promise<Blob> {
   const answer = await fetch(basePath + path, { headers: { Accept: 'text/csv' } })
   if (!answer.ok)
     throw new Error(
       `Could not download the file, because the service responded with status ${answer.status}. Try again.`,
     )
-  return await answer.text()
+  return await answer.blob()
 }

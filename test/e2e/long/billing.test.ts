@@ -50,65 +50,64 @@ testConsole('transactions are listed with links to their receipts, and can be fi
   await page.waitForURL(`**/billing/receipt?taskId=${failed.id}`)
 })
 
-testConsole(
-  'filtering, exporting all matching pages and canceling an export work by keyboard alone',
-  async (opened) => {
-    const { page, service, visitor } = opened
-    const { userId } = visitor
-    for (let n = 1; n <= 120; n++) {
-      await service.app.store.credit({ userId, amount: n, description: `=Credit, "${n}"`, idempotencyKey: null })
-    }
-    await opened.open('/billing')
-    await tabTo(page, 'Type')
-    await page.keyboard.press('C')
-    await page.waitForURL('**/billing?type=credit')
-    await page.getByText('1–50 of 121').waitFor()
-    await tabTo(page, 'Next')
-    await page.keyboard.press('Enter')
-    await page.getByText('51–100 of 121').waitFor()
-    await page.keyboard.press('Enter')
-    await page.getByText('101–121 of 121').waitFor()
+testConsole('filtering, paging and downloading all matching transactions work by keyboard alone', async (opened) => {
+  const { page, service, visitor } = opened
+  const { userId } = visitor
+  for (let n = 1; n <= 120; n++) {
+    await service.app.store.credit({ userId, amount: n, description: `=Credit, "${n}"`, idempotencyKey: null })
+  }
+  await opened.open('/billing')
+  await tabTo(page, 'Type')
+  await page.keyboard.press('C')
+  await page.waitForURL('**/billing?type=credit')
+  await page.getByText('1–50 of 121').waitFor()
+  await tabTo(page, 'Next')
+  await page.keyboard.press('Enter')
+  await page.getByText('51–100 of 121').waitFor()
+  await page.keyboard.press('Enter')
+  await page.getByText('101–121 of 121').waitFor()
 
-    // Delayed, so that the export stays in progress.
-    let release = (): void => {}
-    const held = new Promise<void>((resolve) => (release = resolve))
-    await page.route(/transactions\.list.*%22offset%22%3A100|"offset":100/, async (route) => {
-      await held
-      await route.continue().catch(() => {})
-    })
-    await tabTo(page, 'Export CSV')
-    await page.keyboard.press('Enter')
-    const dialog = page.getByRole('dialog', { name: 'Exporting transactions' })
-    await dialog.getByText('100 of 121').waitFor()
-    expect(await dialog.getByRole('progressbar').getAttribute('aria-valuenow')).toBe('82')
-    await opened.check('billing-export')
-    await page.keyboard.press('Escape')
-    await dialog.waitFor({ state: 'hidden' })
-    await page.waitForFunction(() => document.activeElement?.textContent === 'Export CSV')
-    release()
-    await page.unrouteAll({ behavior: 'wait' })
+  await tabTo(page, 'Download CSV')
+  const [file] = await Promise.all([page.waitForEvent('download'), page.keyboard.press('Enter')])
+  expect(file.suggestedFilename()).toMatch(/^errand-transactions-credit-\d{4}-\d\d-\d\d\.csv$/)
+  const lines = (await read(file)).split('\r\n')
+  expect(lines.length).toBe(123)
+  expect(lines[1]).toContain(`,credit,"'=Credit, ""120""",0.0120,`)
+})
 
-    const [file] = await Promise.all([page.waitForEvent('download'), page.keyboard.press('Enter')])
-    expect(file.suggestedFilename()).toMatch(/^errand-transactions-credit-\d{4}-\d\d-\d\d\.csv$/)
-    const lines = (await read(file)).split('\r\n')
-    expect(lines.length).toBe(123)
-    expect(lines[1]).toContain(`,credit,"'=Credit, ""120""",0.0120,`)
-    await page.getByText('Transactions exported.').waitFor()
-    await dialog.waitFor({ state: 'hidden' })
-  },
-)
+testConsole('a period limits the list and its export', async (opened) => {
+  await spend(opened)
+  const page = await opened.open('/billing')
+  await page.getByText('1–5 of 5').waitFor()
+  await page.getByRole('combobox', { name: 'Created' }).click()
+  await page.getByRole('option', { name: 'Custom range' }).click()
+  await page.getByLabel('From').fill('2020-01-01')
+  await page.getByLabel('To').fill('2020-01-31')
+  await page.getByText('No matching transactions').waitFor()
+  expect(await page.getByRole('button', { name: 'Download CSV' }).isDisabled()).toBe(true)
+  await page.getByLabel('To').fill('')
+  await page.getByText('1–5 of 5').waitFor()
+  const asked = page.waitForRequest('**/api/transactions/export**')
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Download CSV' }).click(),
+  ])
+  expect(new URL((await asked).url()).searchParams.get('createdAfter')).toMatch(/^20(19-12-31|20-01-01)T/)
+  const [names, ...lines] = (await read(file)).trimEnd().split('\r\n')
+  expect(names).toContain(',agentId,endpointId,keyId,tags,')
+  expect(lines).toHaveLength(5)
+})
 
-testConsole('a failed export or list shows an error and can be retried', async (opened) => {
+testConsole('a failed download or list shows an error and can be retried', async (opened) => {
   opened.allow(/Failed to load resource/)
   const page = await opened.open('/billing')
-  await page.route('**/trpc/transactions.list**', (route) => route.abort())
-  await page.getByRole('button', { name: 'Export CSV' }).click()
-  const dialog = page.getByRole('dialog')
-  await dialog.getByText('Export failed').waitFor()
+  await page.route('**/api/transactions/export**', (route) => route.abort())
+  await page.getByRole('button', { name: 'Download CSV' }).click()
+  await page.getByText('Could not create the file').waitFor()
   await page.unrouteAll()
   const [file] = await Promise.all([
     page.waitForEvent('download'),
-    dialog.getByRole('button', { name: 'Try again' }).click(),
+    page.getByRole('button', { name: 'Download CSV' }).click(),
   ])
   expect((await read(file)).split('\r\n').length).toBe(3)
 
@@ -126,7 +125,7 @@ testConsole(
   async (opened) => {
     const page = await opened.open('/billing')
     await page.getByText('No transactions yet').waitFor()
-    expect(await page.getByRole('button', { name: 'Export CSV' }).isDisabled()).toBe(true)
+    expect(await page.getByRole('button', { name: 'Download CSV' }).isDisabled()).toBe(true)
     await opened.check('billing-empty')
     await opened.open('/billing?offset=50')
     await page.getByRole('button', { name: 'Go to first page' }).click()

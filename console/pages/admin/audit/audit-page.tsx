@@ -52,7 +52,6 @@ export function AuditPage() {
           <DownloadButton
             label="Download CSV"
             fileName="errand-audit.csv"
-            type="text/csv"
             content={() => readCsv(`/api/admin/audit?${new URLSearchParams({ ...filters, limit: '100' }).toString()}`)}
           />
         </Group>

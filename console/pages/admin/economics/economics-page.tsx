@@ -55,7 +55,6 @@ export function EconomicsPage() {
             <DownloadButton
               label="Download CSV"
               fileName={`errand-economics-${from}-${to}-${groupBy}.csv`}
-              type="text/csv"
               content={() => readCsv(path)}
             />
           )}

@@ -1,0 +1,86 @@
+import { Select, TextInput } from '@mantine/core'
+import { useSearchField } from '../hooks/use-search-field.ts'
+
+const hourMs = 3_600_000
+const spans: Readonly<Record<string, { label: string; ms: number }>> = {
+  hour: { label: 'Last hour', ms: hourMs },
+  day: { label: 'Last 24 hours', ms: 24 * hourMs },
+  week: { label: 'Last 7 days', ms: 168 * hourMs },
+  month: { label: 'Last 30 days', ms: 720 * hourMs },
+}
+const ofDays = 'days'
+
+/** Filter of a list by creation time, stored in the URL query. `input` is the time filter of the API. */
+export function usePeriod() {
+  const [time, setTime] = useSearchField('time')
+  const [from, setFrom] = useSearchField('from')
+  const [to, setTo] = useSearchField('to')
+  return { input: timesOf({ time, from, to }), time, from, to, setTime, setFrom, setTo }
+}
+
+export type Period = ReturnType<typeof usePeriod>
+
+function timesOf({ from, time, to }: { time: string; from: string; to: string }) {
+  const span = Object.hasOwn(spans, time) ? spans[time] : undefined
+  if (span) {
+    // Round to the minute, so that the query does not change with every render.
+    return { createdAfter: new Date(Math.floor((Date.now() - span.ms) / 60_000) * 60_000).toISOString() }
+  }
+  if (time !== ofDays) return {}
+  const first = dayOf(from, 0)
+  const end = dayOf(to, 1)
+  // `createdAfter` is exclusive, so subtract 1 ms to include the first moment of the day.
+  return {
+    ...(first && { createdAfter: new Date(first.getTime() - 1).toISOString() }),
+    ...(end && { createdBefore: end.toISOString() }),
+  }
+}
+
+/** Returns the local start of a day such as 2026-01-31, plus a number of days. */
+function dayOf(text: string, daysLater: number): Date | undefined {
+  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text) ?? []
+  if (year === undefined) return undefined
+  const date = new Date(Number(year), Number(month) - 1, Number(day) + daysLater)
+  return Number.isNaN(date.getTime()) ? undefined : date
+}
+
+/** At most half of a phone's width, so that two fields fit in a row. */
+export const fieldWidth = (px: number) => `min(${px}px, calc(50% - 6px))`
+
+export function PeriodFields({ label, period }: { label: string; period: Period }) {
+  const { from, setFrom, setTime, setTo, time, to } = period
+  return (
+    <>
+      <Select
+        label={label}
+        data={[
+          { value: '', label: 'Any time' },
+          ...Object.entries(spans).map(([value, { label }]) => ({ value, label })),
+          { value: ofDays, label: 'Custom range' },
+        ]}
+        value={time === ofDays || Object.hasOwn(spans, time) ? time : ''}
+        onChange={(next) => setTime(next ?? '')}
+        allowDeselect={false}
+        w={fieldWidth(170)}
+      />
+      {time === ofDays && (
+        <>
+          <TextInput
+            type="date"
+            label="From"
+            value={from}
+            onChange={(event) => setFrom(event.currentTarget.value)}
+            w={fieldWidth(150)}
+          />
+          <TextInput
+            type="date"
+            label="To"
+            value={to}
+            onChange={(event) => setTo(event.currentTarget.value)}
+            w={fieldWidth(150)}
+          />
+        </>
+      )}
+    </>
+  )
+}
