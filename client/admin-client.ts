@@ -74,6 +74,10 @@ export type AdminClients = {
     /** Only this response contains the key. */
     create: Method<'platformKeys.create'>
     list: ListMethod<'platformKeys.list'>
+    /** Includes the credit of the last 30 days and the key's active client tokens. */
+    get: Method<'platformKeys.get'>
+    /** Revokes a client token that the platform key has created. Idempotent. */
+    revokeToken: Method<'platformKeys.revokeToken'>
     /** Takes effect on the next request. Idempotent. */
     revoke: Method<'platformKeys.revoke'>
   }
@@ -139,6 +143,8 @@ export function createAdminClients(call: Call): AdminClients {
     platformKeys: methodsOf(call, 'platformKeys', {
       create: 'change',
       list: 'list',
+      get: 'read',
+      revokeToken: 'change',
       revoke: 'change',
     }),
     system: methodsOf(call, 'system', { get: 'plainRead' }),

@@ -87,6 +87,7 @@ export type {
   Mutations,
   Owner,
   PlatformKey,
+  PlatformKeyDetails,
   Queries,
   Quote,
   Session,

@@ -414,6 +414,8 @@ export type CreatedPlatformKey = {
   creditedTodayUsd: string
   /** Amount taken back in the current UTC day */
   takenTodayUsd: string
+  /** Number of users that the key has created */
+  usersCreated: number
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
   expiresAt: string | null
@@ -862,11 +864,49 @@ export type PlatformKey = {
   creditedTodayUsd: string
   /** Amount taken back in the current UTC day */
   takenTodayUsd: string
+  /** Number of users that the key has created */
+  usersCreated: number
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
   expiresAt: string | null
   revokedAt: string | null
   lastUsedAt: string | null
+}
+
+export type PlatformKeyDetails = {
+  id: string
+  name: string
+  /** The key's last four characters */
+  hint: string
+  scopes: Array<"users" | "credit" | "limits" | "act" | "pay" | "connectors" | "webhooks" | "economics">
+  /** IP addresses and networks allowed to use the key; null for all */
+  addresses: string[] | null
+  /** Maximum credit per UTC day. The same limit applies separately to taking credit back. Null for none */
+  creditPerDayUsd: string | null
+  /** Amount credited in the current UTC day */
+  creditedTodayUsd: string
+  /** Amount taken back in the current UTC day */
+  takenTodayUsd: string
+  /** Number of users that the key has created */
+  usersCreated: number
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  expiresAt: string | null
+  revokedAt: string | null
+  lastUsedAt: string | null
+  /** The last 30 UTC days, including today, oldest first */
+  creditDays: {
+    /** UTC day */
+    date: string
+    /** Amount in USD with four fraction digits */
+    creditedUsd: string
+    /** Amount in USD with four fraction digits */
+    takenUsd: string
+  }[]
+  /** The newest 100 active client tokens that the key has created, newest first */
+  clientTokens: ClientToken[]
+  /** Number of active client tokens that the key has created */
+  clientTokensTotal: number
 }
 
 export type ProgressLine = {
@@ -2092,6 +2132,12 @@ export type Queries = {
       offset: number
     }
   }
+  'platformKeys.get': {
+    input: {
+      keyId: string
+    }
+    output: PlatformKeyDetails
+  }
   'system.get': {
     input: Record<string, unknown>
     output: System
@@ -2717,6 +2763,13 @@ export type Mutations = {
       expiresInDays?: number | undefined
     }
     output: CreatedPlatformKey
+  }
+  'platformKeys.revokeToken': {
+    input: {
+      keyId: string
+      tokenId: string
+    }
+    output: ClientToken
   }
   'platformKeys.revoke': {
     input: {

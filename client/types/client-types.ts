@@ -28,6 +28,7 @@ export type {
   Mutations,
   Owner,
   PlatformKey,
+  PlatformKeyDetails,
   Queries,
   Quote,
   Session,

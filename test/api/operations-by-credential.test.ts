@@ -118,6 +118,8 @@ const decisions: Record<string, Decision | 'public'> = {
   'platformKeys.create': nobody,
   'platformKeys.list': nobody,
   'platformKeys.revoke': nobody,
+  'platformKeys.get': nobody,
+  'platformKeys.revokeToken': nobody,
   'system.get': nobody,
   'audit.list': nobody,
   'mail.get': nobody,

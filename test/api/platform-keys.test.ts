@@ -19,6 +19,7 @@ test('an admin creates a platform key, which is shown once, lists it and revokes
     creditPerDayUsd: '50.0000',
     creditedTodayUsd: '0.0000',
     takenTodayUsd: '0.0000',
+    usersCreated: 0,
     createdAt: expect.any(String),
     expiresAt: null,
     revokedAt: null,
@@ -281,5 +282,40 @@ test('logs changes to accounts by platform keys, with the key id', async () => {
     ]),
   )
   expect(JSON.stringify(lines)).not.toContain(platform.key)
+  await service.stop()
+})
+
+test("a platform key's page shows its users, its credit by day and its client tokens, which an admin can revoke", async () => {
+  const clock = new FakeClock()
+  const service = await startService({ clock })
+  const { browser } = await signUpAdmin(service)
+  const [platform, other] = [await PlatformCalls.open(service), await PlatformCalls.open(service)]
+  const userId = await platform.newUser('one', '5')
+  await other.newUser('two', '7')
+  clock.advance(86_400_000)
+  await platform.post(`/api/users/${userId}/credit`, { amountUsd: '2.5', reason: 'More' })
+  await platform.post(`/api/users/${userId}/credit`, { amountUsd: '-1', reason: 'Correction' })
+  const { body: token } = await platform.post('/api/client-tokens', {}, { user: userId })
+  await other.post('/api/client-tokens', {}, { user: userId })
+  expect((await service.get('/api/account', token.token)).status).toBe(200)
+
+  const path = `/api/platform-keys/${platform.keyId}`
+  const shown = await expectStatus(200, browser.get(path))
+  expect(shown).toMatchObject({ id: platform.keyId, usersCreated: 1, creditedTodayUsd: '2.5000', clientTokensTotal: 1 })
+  expect(shown.creditDays).toHaveLength(30)
+  expect(shown.creditDays.slice(-3)).toEqual([
+    { date: '2026-01-14', creditedUsd: '0.0000', takenUsd: '0.0000' },
+    { date: '2026-01-15', creditedUsd: '5.0000', takenUsd: '0.0000' },
+    { date: '2026-01-16', creditedUsd: '2.5000', takenUsd: '1.0000' },
+  ])
+  const { token: _, ...listed } = token
+  expect(shown.clientTokens).toEqual([listed])
+
+  await expectStatus(404, browser.delete(`/api/platform-keys/${other.keyId}/client-tokens/${token.id}`))
+  expect((await service.get('/api/account', token.token)).status).toBe(200)
+  const revoked = await expectStatus(200, browser.delete(`${path}/client-tokens/${token.id}`))
+  expect(revoked).toMatchObject({ id: token.id, revokedAt: new Date(clock.now()).toISOString() })
+  expect((await service.get('/api/account', token.token)).status).toBe(401)
+  expect(await expectStatus(200, browser.get(path))).toMatchObject({ clientTokens: [], clientTokensTotal: 0 })
   await service.stop()
 })

@@ -9,9 +9,9 @@ import { signUp, signUpAdmin } from './signed-in.ts'
 type AdminCall = { id: string; method: string; path: string; body?: Record<string, unknown> }
 
 /** Ids for calls to all admin operations. With these ids, the calls of an admin would succeed. */
-type Ids = { userId: string; taskId: string; invitationId: string; keyId: string; platformKeyId: string }
+type Ids = Record<'userId' | 'taskId' | 'invitationId' | 'keyId' | 'platformKeyId' | 'platformTokenId', string>
 
-const callsOn = ({ invitationId, keyId, platformKeyId, taskId, userId }: Ids): AdminCall[] => [
+const callsOn = ({ invitationId, keyId, platformKeyId, platformTokenId, taskId, userId }: Ids): AdminCall[] => [
   { id: 'listUsers', method: 'GET', path: '/api/users' },
   { id: 'getUser', method: 'GET', path: `/api/users/${userId}` },
   { id: 'updateUser', method: 'PATCH', path: `/api/users/${userId}`, body: { isSuspended: true, isAdmin: true } },
@@ -35,6 +35,12 @@ const callsOn = ({ invitationId, keyId, platformKeyId, taskId, userId }: Ids): A
   { id: 'createPlatformKey', method: 'POST', path: '/api/platform-keys', body: { name: 'shop', scopes: ['act'] } },
   { id: 'listPlatformKeys', method: 'GET', path: '/api/platform-keys' },
   { id: 'revokePlatformKey', method: 'DELETE', path: `/api/platform-keys/${platformKeyId}` },
+  { id: 'getPlatformKey', method: 'GET', path: `/api/platform-keys/${platformKeyId}` },
+  {
+    id: 'revokePlatformClientToken',
+    method: 'DELETE',
+    path: `/api/platform-keys/${platformKeyId}/client-tokens/${platformTokenId}`,
+  },
   { id: 'createPasswordLink', method: 'POST', path: `/api/users/${userId}/password-link`, body: {} },
   { id: 'createInvitation', method: 'POST', path: '/api/invitations', body: { email: 'new@example.com' } },
   { id: 'listInvitations', method: 'GET', path: '/api/invitations' },
@@ -68,18 +74,33 @@ async function prepare() {
   const admin = await signUpAdmin(service)
   const person = await signUp(service)
   const { body: invited } = await admin.browser.post('/api/invitations', { email: 'invited@example.com' })
-  const { keyId: platformKeyId } = await PlatformCalls.open(service)
+  const platform = await PlatformCalls.open(service)
+  const token = await platform.post('/api/client-tokens', {}, { user: person.userId })
   const draft = { userId: person.userId, name: 'own', hint: 'abcd', scopes: ['read' as const], expiresAt: null }
   const { id: keyId } = await service.app.store.createKey({ ...draft, tokenHash: 'of the key' })
   const { id: taskId } = await service.runTask(await service.createKey(person.userId), 'test.free')
-  const calls = callsOn({ userId: person.userId, taskId, invitationId: invited.id, keyId, platformKeyId })
+  const calls = callsOn({
+    userId: person.userId,
+    taskId,
+    invitationId: invited.id,
+    keyId,
+    platformKeyId: platform.keyId,
+    platformTokenId: token.body.id,
+  })
   return { service, admin, person, calls }
 }
 
 test('the tests cover every admin operation in the OpenAPI document', async () => {
   const ofAdmins = /Users|Invitations|Platform keys|System/
   const own = operations.filter(({ spec }) => ofAdmins.test(spec['tags']) && spec['security'].length > 0)
-  const nothing = { userId: 'user_0', taskId: 'task_0', invitationId: 'inv_0', keyId: 'key_0', platformKeyId: 'pkey_0' }
+  const nothing = {
+    userId: 'user_0',
+    taskId: 'task_0',
+    invitationId: 'inv_0',
+    keyId: 'key_0',
+    platformKeyId: 'pkey_0',
+    platformTokenId: 'ctok_0',
+  }
   const tried = callsOn(nothing).map(({ id }) => id)
   expect(own.map(({ id }) => id).toSorted()).toEqual(tried.toSorted())
   for (const { spec } of own) expect(spec['security']).toContainEqual({ browserSession: [] })
@@ -186,6 +207,7 @@ test('returns 404 for an unknown user id and changes nothing', async () => {
     invitationId: 'inv_0',
     keyId: 'key_0',
     platformKeyId: 'pkey_0',
+    platformTokenId: 'ctok_0',
   }
   const onUser = callsOn(nobody).filter(({ path }) => path.includes('user_'))
   expect(onUser).toHaveLength(13)

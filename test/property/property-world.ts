@@ -213,6 +213,7 @@ async function createIds(service: TestService, { person, other, mcpUrl }: People
   const platform = await PlatformCalls.open(service)
   const externalId = 'customer 42/é'
   await platform.openUser(externalId)
+  const platformToken = await platform.post('/api/client-tokens', {}, { user: other.userId })
   await service.createKey(other.userId)
   const others = (await platform.get(`/api/users/${other.userId}/keys`)).body.keys
   const invited = await invite(service, { email: 'invited@example.com', createdBy: other.userId })
@@ -228,6 +229,7 @@ async function createIds(service: TestService, { person, other, mcpUrl }: People
     tokenId: token.id,
     externalId,
     platformKeyId: platform.keyId,
+    platformTokenId: platformToken.body.id,
     othersKeyId: others[0].id,
     keyId: keys.find((one: { id: string; hint: string }) => one.hint !== key.slice(-4)).id,
     loginId: must(logins[0], 'a login').id,

@@ -140,7 +140,8 @@ function othersIds({ ids, person }: World, { id }: Operation): Record<string, st
   if (id === 'getUserTask') return { userId: person.userId }
   if (id === 'findOwner') return { resourceId: ids['taskId'] }
   if (id === 'revokeUserKey') return { keyId: ids['othersKeyId'] }
-  return id === 'revokePlatformKey' ? { keyId: ids['platformKeyId'] } : {}
+  if (id === 'revokePlatformClientToken') return { keyId: ids['platformKeyId'], tokenId: ids['platformTokenId'] }
+  return ['getPlatformKey', 'revokePlatformKey'].includes(id) ? { keyId: ids['platformKeyId'] } : {}
 }
 
 /** Generates valid requests for the operation, with ids of that world's objects. */

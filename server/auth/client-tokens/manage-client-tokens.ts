@@ -110,7 +110,7 @@ function makerOf({ credential }: Caller): string {
   throw new Error('Client tokens cannot create client tokens. Use an API key, a login or a platform key.')
 }
 
-async function toClientTokens(store: Store, records: readonly ClientTokenRecord[]): Promise<ClientToken[]> {
+export async function toClientTokens(store: Store, records: readonly ClientTokenRecord[]): Promise<ClientToken[]> {
   const states = await store.spendStates(records.map(tokenSpend))
   return records.map((record, n) => toClientToken(record, states[n]!))
 }

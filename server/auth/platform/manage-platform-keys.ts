@@ -6,12 +6,15 @@ import type { Logger } from '../../kernel/logger.ts'
 import { formatUsd, parseUsd } from '../../kernel/money.ts'
 import { platformScopes, type PlatformKeyRecord } from '../../store/platform/platform-types.ts'
 import type { Store } from '../../store/store.ts'
+import type { ClientToken } from '../client-tokens/client-token-schema.ts'
+import { toClientTokens } from '../client-tokens/manage-client-tokens.ts'
 import { derivedToken, hashToken, newToken } from '../keys/api-token.ts'
 import type {
   CreatedPlatformKey,
   CreatePlatformKeyInput,
   ListPlatformKeysOutput,
   PlatformKey,
+  PlatformKeyDetails,
 } from './platform-key-schema.ts'
 
 type Parts = { store: Store; clock: Clock; log: Logger }
@@ -65,15 +68,53 @@ export async function listPlatformKeys(
   return { keys: keys.map(toPlatformKey), total, limit, offset }
 }
 
+const creditDays = 30
+const tokensMax = 100
+
+export async function getPlatformKey(
+  { store }: Pick<Parts, 'store'>,
+  { keyId }: { keyId: string },
+): Promise<PlatformKeyDetails> {
+  const { platform } = store
+  const key = await platform.getKey(keyId)
+  if (!key) throw notFound()
+  const days = await platform.readCreditDays({ keyId, days: creditDays })
+  const { tokens, total } = await platform.listKeyTokens({ keyId, limit: tokensMax })
+  return {
+    ...toPlatformKey(key),
+    creditDays: days.map(({ credited, day, taken }) => ({
+      date: isoTime(day * dayMs).slice(0, 10),
+      creditedUsd: formatUsd(credited),
+      takenUsd: formatUsd(taken),
+    })),
+    clientTokens: await toClientTokens(store, tokens),
+    clientTokensTotal: total,
+  }
+}
+
+export async function revokeKeyToken(
+  { log, store }: Omit<Parts, 'clock'>,
+  { adminId, keyId, tokenId }: By & { keyId: string; tokenId: string },
+): Promise<ClientToken> {
+  const record = await store.platform.revokeKeyToken({ keyId, tokenId })
+  if (!record) throw new ErrandError('NOT_FOUND', 'Client token not found. Check the ids.')
+  log.info({ adminId, platformKeyId: keyId, tokenId }, 'a client token of a platform key was revoked')
+  return (await toClientTokens(store, [record]))[0]!
+}
+
 export async function revokePlatformKey(
   { log, store }: Omit<Parts, 'clock'>,
   { adminId, keyId }: By & { keyId: string },
 ): Promise<PlatformKey> {
   await store.platform.revokeKey(keyId)
   const key = await store.platform.getKey(keyId)
-  if (!key) throw new ErrandError('NOT_FOUND', 'Platform key not found. Check the id.')
+  if (!key) throw notFound()
   log.info({ adminId, platformKeyId: keyId }, 'a platform key was revoked')
   return toPlatformKey(key)
+}
+
+function notFound(): ErrandError {
+  return new ErrandError('NOT_FOUND', 'Platform key not found. Check the id.')
 }
 
 function toPlatformKey(key: PlatformKeyRecord): PlatformKey {
@@ -87,6 +128,7 @@ function toPlatformKey(key: PlatformKeyRecord): PlatformKey {
     creditPerDayUsd: creditPerDay === null ? null : formatUsd(creditPerDay),
     creditedTodayUsd: formatUsd(creditedToday),
     takenTodayUsd: formatUsd(takenToday),
+    usersCreated: key.usersMade,
     createdAt: isoTime(key.createdAt),
     expiresAt: isoTimeOrNull(key.expiresAt),
     revokedAt: isoTimeOrNull(key.revokedAt),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { isoTimestamp, maxCostUsd, pageInput, pageOutput, resourceId, usd } from '../../kernel/wire-types.ts'
 import { isNetwork } from '../../outbound/network-list.ts'
+import { ClientToken } from '../client-tokens/client-token-schema.ts'
 import { platformScopes } from '../../store/platform/platform-types.ts'
 
 const PlatformScope = z.enum(platformScopes)
@@ -26,6 +27,7 @@ export const PlatformKey = z
       .describe('Maximum credit per UTC day. The same limit applies separately to taking credit back. Null for none'),
     creditedTodayUsd: usd.describe('Amount credited in the current UTC day'),
     takenTodayUsd: usd.describe('Amount taken back in the current UTC day'),
+    usersCreated: z.number().int().describe('Number of users that the key has created'),
     createdAt: isoTimestamp,
     expiresAt: isoTimestamp.nullable(),
     revokedAt: isoTimestamp.nullable(),
@@ -33,6 +35,23 @@ export const PlatformKey = z
   })
   .meta({ id: 'PlatformKey' })
 export type PlatformKey = z.output<typeof PlatformKey>
+
+export const PlatformKeyDetails = PlatformKey.extend({
+  creditDays: z
+    .array(
+      z.object({
+        date: z.string().meta({ format: 'date', description: 'UTC day' }),
+        creditedUsd: usd,
+        takenUsd: usd,
+      }),
+    )
+    .describe('The last 30 UTC days, including today, oldest first'),
+  clientTokens: z
+    .array(ClientToken)
+    .describe('The newest 100 active client tokens that the key has created, newest first'),
+  clientTokensTotal: z.number().int().describe('Number of active client tokens that the key has created'),
+}).meta({ id: 'PlatformKeyDetails' })
+export type PlatformKeyDetails = z.output<typeof PlatformKeyDetails>
 
 export const CreatePlatformKeyInput = z.object({
   name: z.string().trim().min(1).max(100).describe('What the key is for'),
@@ -62,3 +81,4 @@ export const CreatedPlatformKey = PlatformKey.extend({
 export const ListPlatformKeysInput = z.object(pageInput)
 export const ListPlatformKeysOutput = z.object({ keys: z.array(PlatformKey), ...pageOutput })
 export const PlatformKeyInput = z.object({ keyId: resourceId })
+export const KeyTokenInput = z.object({ keyId: resourceId, tokenId: resourceId })

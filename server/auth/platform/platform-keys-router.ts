@@ -1,12 +1,21 @@
 import type { LoginAccess } from '../logins/log-in.ts'
 import { procedure, router, withAdmin } from '../../procedures/procedure.ts'
-import { createPlatformKey, listPlatformKeys, revokePlatformKey } from './manage-platform-keys.ts'
+import { ClientToken } from '../client-tokens/client-token-schema.ts'
+import {
+  createPlatformKey,
+  getPlatformKey,
+  listPlatformKeys,
+  revokeKeyToken,
+  revokePlatformKey,
+} from './manage-platform-keys.ts'
 import {
   CreatedPlatformKey,
   CreatePlatformKeyInput,
   ListPlatformKeysInput,
+  KeyTokenInput,
   ListPlatformKeysOutput,
   PlatformKey,
+  PlatformKeyDetails,
   PlatformKeyInput,
 } from './platform-key-schema.ts'
 
@@ -48,7 +57,7 @@ export const platformKeysRouter = (people: LoginAccess) =>
           operationId: 'listPlatformKeys',
           tags,
           summary: 'List platform keys, newest first (admins)',
-          description: "Includes each key's scopes and the amount it credited today.",
+          description: "Includes each key's scopes, the number of users it created, and the amount it credited today.",
           protect: true,
           successDescription: 'One page of keys and the total.',
           errorResponses: { 400: 'A parameter is invalid.', ...adminOnly },
@@ -57,6 +66,43 @@ export const platformKeysRouter = (people: LoginAccess) =>
       .input(ListPlatformKeysInput)
       .output(ListPlatformKeysOutput)
       .query(withAdmin(({ input }) => listPlatformKeys(people, input))),
+
+    get: procedure
+      .meta({
+        openapi: {
+          method: 'GET',
+          path: '/api/platform-keys/{keyId}',
+          operationId: 'getPlatformKey',
+          tags,
+          summary: 'Get a platform key (admins)',
+          description:
+            'Includes the credit of the last 30 days, and the active client tokens that the key has created.',
+          protect: true,
+          successDescription: 'The key.',
+          errorResponses: { 400: 'A parameter is invalid.', 404: 'The key was not found.', ...adminOnly },
+        },
+      })
+      .input(PlatformKeyInput)
+      .output(PlatformKeyDetails)
+      .query(withAdmin(({ input }) => getPlatformKey(people, input))),
+
+    revokeToken: procedure
+      .meta({
+        openapi: {
+          method: 'DELETE',
+          path: '/api/platform-keys/{keyId}/client-tokens/{tokenId}',
+          operationId: 'revokePlatformClientToken',
+          tags,
+          summary: 'Revoke a client token of a platform key (admins)',
+          description: 'Takes effect with the next request. Idempotent.',
+          protect: true,
+          successDescription: 'The revoked token.',
+          errorResponses: { 400: 'A parameter is invalid.', 404: 'The token was not found.', ...adminOnly },
+        },
+      })
+      .input(KeyTokenInput)
+      .output(ClientToken)
+      .mutation(withAdmin(({ ctx, input }) => revokeKeyToken(people, { adminId: ctx.caller.userId, ...input }))),
 
     revoke: procedure
       .meta({

@@ -49,6 +49,7 @@ export const pagePaths: readonly string[] = [
     'payments',
     'invitations',
     'platform-keys',
+    'platform-keys/{}',
     'agents',
     'audit',
     'mail',

@@ -59,6 +59,17 @@ const countListed = statement<{ total: number }>(
   'client_token_count_listed',
   ({ least }) => `SELECT count(*) AS total ${fromLive(least)}`,
 )
+const fromKey = `FROM client_tokens WHERE created_by = :keyId AND expires_at > :now AND revoked_at IS NULL
+    AND EXISTS (SELECT 1 FROM platform_keys AS p WHERE p.id = :keyId AND p.revoked_at IS NULL)`
+const listOfKey = statement<Written<ClientTokenRecord>>(
+  'client_token_list_of_key',
+  `SELECT ${row} ${fromKey} ORDER BY id DESC LIMIT :limit`,
+)
+const countOfKey = statement<{ total: number }>('client_token_count_of_key', `SELECT count(*) AS total ${fromKey}`)
+const ownerOf = statement<{ userId: string }>(
+  'client_token_owner',
+  'SELECT user_id AS "userId" FROM client_tokens WHERE id = :tokenId AND created_by = :keyId',
+)
 const countLive = statement<{ live: number }>(
   'client_token_count',
   `SELECT count(*) AS live FROM client_tokens
@@ -102,6 +113,16 @@ export function* listClientTokens(
   return { tokens: rows.map((found) => ({ ...found, ...readFields(found) })), total }
 }
 
+export function* listKeyTokens(
+  on: Reads,
+  { keyId, limit }: { keyId: string; limit: number },
+): Op<{ tokens: ClientTokenRecord[]; total: number }> {
+  const of = { keyId, now: yield* on.now() }
+  const rows = yield* on.all(listOfKey, { ...of, limit })
+  const { total } = (yield* on.get(countOfKey, of))!
+  return { tokens: rows.map((found) => ({ ...found, ...readFields(found) })), total }
+}
+
 function toHolder({ countsAs, makerAgents, rateLimit, spendLimit, spendReset, ...found }: FoundRow): ClientTokenHolder {
   const { agents, ...fields } = readFields(found)
   const ofMaker = listOf(makerAgents)
@@ -119,6 +140,12 @@ export function* revokeClientToken(
   tx.holdersChanged('client-tokens')
   yield* tx.run(revoke, { ...token, now: yield* tx.now() })
   return yield* getClientToken(tx, token)
+}
+
+export function* revokeKeyToken(tx: Tx, of: { keyId: string; tokenId: string }): Op<ClientTokenRecord | undefined> {
+  const { tokenId } = of
+  const owner = yield* tx.get(ownerOf, of)
+  return owner && (yield* revokeClientToken(tx, { tokenId, userId: owner.userId }))
 }
 
 /**

@@ -16,6 +16,7 @@ export function platformStore(engine: Engine): PlatformStore {
       ),
     findKey: engine.holderOf('platform-keys', keys.findPlatformKey),
     getKey: (keyId) => engine.read((on) => keys.getPlatformKey(on, keyId)),
+    readCreditDays: (of) => engine.read((on) => keys.readCreditDays(on, of), of.keyId),
     listKeys: (page) => engine.read((on) => keys.listPlatformKeys(on, page)),
     revokeKey: (keyId) =>
       engine.run(
@@ -39,6 +40,8 @@ export function platformStore(engine: Engine): PlatformStore {
     createToken: (input) => engine.run((tx) => tokens.createClientToken(tx, input), input),
     findToken: engine.holderOf('client-tokens', tokens.findClientToken),
     listTokens: (of) => engine.read((on) => tokens.listClientTokens(on, of), of.userId),
+    listKeyTokens: (of) => engine.read((on) => tokens.listKeyTokens(on, of)),
     revokeToken: (of) => engine.run((tx) => tokens.revokeClientToken(tx, of), { userId: of.userId }),
+    revokeKeyToken: (of) => engine.run((tx) => tokens.revokeKeyToken(tx, of)),
   }
 }

@@ -33,6 +33,7 @@ export type PlatformKeyRecord = {
   creditPerDay: Units | null
   creditedToday: Units
   takenToday: Units
+  usersMade: number
   /** Id of the admin who created the key, or null for the command line. */
   createdBy: string | null
   createdAt: EpochMs
@@ -40,6 +41,9 @@ export type PlatformKeyRecord = {
   revokedAt: EpochMs | null
   lastUsedAt: EpochMs | null
 }
+
+/** A key's credit and debits of one UTC day, in days since the epoch. */
+export type CreditDay = { day: number; credited: Units; taken: Units }
 
 /** Fields of a platform key that are checked on every request. */
 export type PlatformKeyHolder = Pick<PlatformKeyRecord, 'id' | 'scopes' | 'addresses' | 'expiresAt' | 'revokedAt'>
@@ -100,6 +104,7 @@ export type PlatformStore = {
   findKey(tokenHash: string): Promise<PlatformKeyHolder | undefined>
   getKey(keyId: string): Promise<PlatformKeyRecord | undefined>
   listKeys(input: Page): Promise<{ keys: PlatformKeyRecord[]; total: number }>
+  readCreditDays(of: { keyId: string; days: number }): Promise<CreditDay[]>
   /** Returns false if the key does not exist or is already revoked. */
   revokeKey(keyId: string): Promise<boolean>
   /** Records when keys were last used. If a batch is lost, only these times are missing. */
@@ -116,6 +121,10 @@ export type PlatformStore = {
   findToken(tokenHash: string): Promise<ClientTokenHolder | undefined>
   /** Returns a user's active tokens, newest first. A token whose creator has expired or been revoked is not active. */
   listTokens(of: Page & { userId: string }): Promise<{ tokens: ClientTokenRecord[]; total: number }>
+  /** Returns the newest active tokens that a platform key has created for any user, and their total number. */
+  listKeyTokens(of: { keyId: string; limit: number }): Promise<{ tokens: ClientTokenRecord[]; total: number }>
   /** Returns undefined if the token does not exist. Revoking a token again changes nothing. */
   revokeToken(of: { userId: string; tokenId: string }): Promise<ClientTokenRecord | undefined>
+  /** Revokes a token that a platform key has created for any user. */
+  revokeKeyToken(of: { keyId: string; tokenId: string }): Promise<ClientTokenRecord | undefined>
 }

@@ -3,7 +3,13 @@ import type { EpochMs } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Units } from '../../kernel/money.ts'
 import { assertPlatformKeyRoom, usersPerPlatformKeyMax } from '../limits/account-bounds.ts'
-import type { CreatePlatformKey, PlatformKeyHolder, PlatformKeyRecord, PlatformScope } from './platform-types.ts'
+import type {
+  CreatePlatformKey,
+  CreditDay,
+  PlatformKeyHolder,
+  PlatformKeyRecord,
+  PlatformScope,
+} from './platform-types.ts'
 import type { Answer, Op, Reads, Tx } from '../commands/command.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
 
@@ -20,7 +26,7 @@ type Row = Written<Omit<PlatformKeyRecord, 'creditedToday' | 'takenToday'>> & {
 const dayMs = 86_400_000
 
 const names = 'id name hint scopes addresses creditPerDay createdBy createdAt expiresAt'
-const row = columns(`${names} creditDay credited taken revokedAt lastUsedAt`)
+const row = columns(`${names} creditDay credited taken usersMade revokedAt lastUsedAt`)
 const live = '(revoked_at IS NULL AND coalesce(expires_at > :now, true))'
 
 const insert = statement('platform_key_insert', insertInto('platform_keys', `${names} tokenHash`))
@@ -68,6 +74,13 @@ const countCredit = statement<{ creditDay: number }>(
     RETURNING credit_day AS "creditDay"`,
 )
 
+const sumOfDay = statement<Omit<CreditDay, 'day'>>(
+  'platform_key_sum_of_day',
+  `SELECT coalesce(sum(amount) FILTER (WHERE amount > 0), 0) AS credited,
+      coalesce(-sum(amount) FILTER (WHERE amount < 0), 0) AS taken
+    FROM transactions WHERE counted_in = :countedIn AND counted_in IS NOT NULL`,
+)
+
 export function* createPlatformKey(tx: Tx, input: CreatePlatformKey): Op<PlatformKeyRecord> {
   const { addresses, scopes, ...rest } = input
   yield* tx.lock('admins')
@@ -96,6 +109,18 @@ export function* listPlatformKeys(on: Reads, page: Page): Op<{ keys: PlatformKey
   return { keys: (yield* rows).map((found) => toRecord(found, now)), total }
 }
 
+/** Sums the last `days` UTC days, including today, oldest first. */
+export function* readCreditDays(on: Reads, { days, keyId }: { keyId: string; days: number }): Op<CreditDay[]> {
+  const today = dayOf(yield* on.now())
+  const sums: CreditDay[] = []
+  for (let day = today - days + 1; day <= today; day++) {
+    const { credited, taken } = (yield* on.get(sumOfDay, { countedIn: countedIn(keyId, day) }))!
+    sums.push({ day, credited: Number(credited), taken: Number(taken) })
+    yield* on.pause(keyId)
+  }
+  return sums
+}
+
 export function* revokePlatformKey(tx: Tx, keyId: string): Op<boolean> {
   tx.holdersChanged('platform-keys')
   return (yield* tx.run(revoke, { keyId, now: yield* tx.now() })) === 1
@@ -113,11 +138,15 @@ export function* takeCredit(tx: Tx, of: { keyId: string; amount: Units; now: Epo
   const { amount, keyId, now } = of
   const counted = { keyId, credited: Math.max(0, amount), taken: Math.max(0, -amount), day: dayOf(now) }
   const row = yield* tx.get(countCredit, counted)
-  return row && JSON.stringify({ [keyId]: row.creditDay })
+  return row && countedIn(keyId, row.creditDay)
 }
 
 export function* countUser(tx: Tx, keyId: string): Op<boolean> {
   return (yield* tx.run(countMade, { keyId, max: usersPerPlatformKeyMax })) === 1
+}
+
+function countedIn(keyId: string, day: number): string {
+  return JSON.stringify({ [keyId]: day })
 }
 
 function dayOf(now: EpochMs): number {

@@ -186,6 +186,10 @@ export function accountTables({
       uniqueIndex('transactions_topup')
         .on(transaction.topupId)
         .where(sql`topup_id IS NOT NULL AND type = 'credit'`),
+      // Sums a platform key's credit by day.
+      index('transactions_counted')
+        .on(transaction.countedIn, transaction.amount)
+        .where(sql`counted_in IS NOT NULL`),
       check('balance_after_not_negative', sql`${transaction.balanceAfter} >= 0`),
     ],
   )

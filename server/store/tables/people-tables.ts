@@ -164,6 +164,7 @@ export function peopleTables(
     (token) => [
       index('client_tokens_live').on(token.userId, token.revokedAt, token.expiresAt),
       index('client_tokens_expires').on(token.expiresAt),
+      index('client_tokens_creator').on(token.createdBy, token.expiresAt),
     ],
   )
 

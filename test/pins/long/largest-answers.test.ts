@@ -104,6 +104,8 @@ const bounds: Record<string, number | typeof configured> = {
   'platformKeys.create': 8 * kb,
   'platformKeys.list': 512 * kb,
   'platformKeys.revoke': 8 * kb,
+  'platformKeys.get': 512 * kb,
+  'platformKeys.revokeToken': 8 * kb,
   'users.transactions': 512 * kb,
   'users.findOwner': kb,
   'users.tasks': 512 * kb,

@@ -606,6 +606,7 @@ CREATE INDEX "api_keys_user" ON "api_keys" USING btree ("user_id","created_at");
 CREATE INDEX "api_keys_expires" ON "api_keys" USING btree ("expires_at","id") WHERE expires_at IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "client_tokens_live" ON "client_tokens" USING btree ("user_id","revoked_at","expires_at");--> statement-breakpoint
 CREATE INDEX "client_tokens_expires" ON "client_tokens" USING btree ("expires_at");--> statement-breakpoint
+CREATE INDEX "client_tokens_creator" ON "client_tokens" USING btree ("created_by","expires_at");--> statement-breakpoint
 CREATE INDEX "connector_sign_ins_connector" ON "connector_sign_ins" USING btree ("connector_id");--> statement-breakpoint
 CREATE INDEX "connector_sign_ins_expiry" ON "connector_sign_ins" USING btree ("expires_at");--> statement-breakpoint
 CREATE UNIQUE INDEX "connectors_user_name" ON "connectors" USING btree ("user_id","name");--> statement-breakpoint
@@ -658,6 +659,7 @@ CREATE UNIQUE INDEX "transactions_turn" ON "transactions" USING btree ("turn_id"
 CREATE INDEX "transactions_session" ON "transactions" USING btree ("session_id","seq") WHERE session_id IS NOT NULL;--> statement-breakpoint
 CREATE UNIQUE INDEX "transactions_idempotency" ON "transactions" USING btree ("user_id","idempotency_key") WHERE idempotency_key IS NOT NULL;--> statement-breakpoint
 CREATE UNIQUE INDEX "transactions_topup" ON "transactions" USING btree ("topup_id") WHERE topup_id IS NOT NULL AND type = 'credit';--> statement-breakpoint
+CREATE INDEX "transactions_counted" ON "transactions" USING btree ("counted_in","amount") WHERE counted_in IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "turn_events_created" ON "turn_events" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "turns_user" ON "turns" USING btree ("user_id","created_at");--> statement-breakpoint
 CREATE INDEX "turns_open" ON "turns" USING btree ("user_id") WHERE settled_at IS NULL;--> statement-breakpoint

@@ -123,6 +123,7 @@ CREATE TABLE `client_tokens` (
 CREATE UNIQUE INDEX `client_tokens_token_hash_unique` ON `client_tokens` (`token_hash`);--> statement-breakpoint
 CREATE INDEX `client_tokens_live` ON `client_tokens` (`user_id`,`revoked_at`,`expires_at`);--> statement-breakpoint
 CREATE INDEX `client_tokens_expires` ON `client_tokens` (`expires_at`);--> statement-breakpoint
+CREATE INDEX `client_tokens_creator` ON `client_tokens` (`created_by`,`expires_at`);--> statement-breakpoint
 CREATE TABLE `connector_grants` (
 	`connector_id` text PRIMARY KEY NOT NULL,
 	`user_id` text NOT NULL,
@@ -557,6 +558,7 @@ CREATE UNIQUE INDEX `transactions_turn` ON `transactions` (`turn_id`) WHERE turn
 CREATE INDEX `transactions_session` ON `transactions` (`session_id`) WHERE session_id IS NOT NULL;--> statement-breakpoint
 CREATE UNIQUE INDEX `transactions_idempotency` ON `transactions` (`user_id`,`idempotency_key`) WHERE idempotency_key IS NOT NULL;--> statement-breakpoint
 CREATE UNIQUE INDEX `transactions_topup` ON `transactions` (`topup_id`) WHERE topup_id IS NOT NULL AND type = 'credit';--> statement-breakpoint
+CREATE INDEX `transactions_counted` ON `transactions` (`counted_in`,`amount`) WHERE counted_in IS NOT NULL;--> statement-breakpoint
 CREATE TABLE `trial_credits` (
 	`identity_hash` text PRIMARY KEY NOT NULL,
 	`created_at` integer NOT NULL
