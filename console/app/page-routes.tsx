@@ -103,6 +103,11 @@ export const pageRoutes: readonly PageRoute[] = [
     Page: lazyPart(async () => (await import('../pages/admin/platform/platform-keys-page.tsx')).PlatformKeysPage),
   },
   {
+    path: '/admin/platform-keys/:keyId',
+    section: 'admin',
+    Page: lazyPart(async () => (await import('../pages/admin/platform/platform-key-page.tsx')).PlatformKeyPage),
+  },
+  {
     path: '/admin/agents',
     section: 'admin',
     Page: lazyPart(async () => (await import('../pages/admin/agents-admin-page.tsx')).AgentsAdminPage),

@@ -49,6 +49,23 @@ testConsole(
     await row.getByText('Active').waitFor()
     await opened.check('platform-keys')
 
+    const { body: token } = await opened.service.post(
+      '/api/client-tokens',
+      {},
+      { key, headers: { 'Errand-User': user.id } },
+    )
+    await row.getByRole('link', { name: 'shop' }).click()
+    await page.getByRole('heading', { name: 'shop' }).waitFor()
+    await page.getByRole('table', { name: 'Credit per day' }).getByText('$2.5000').waitFor()
+    expect(await page.getByText('Users created').locator('xpath=following-sibling::*').textContent()).toBe('1')
+    await opened.check('platform-key')
+    const tokens = page.getByRole('table', { name: 'Client tokens' })
+    await tokens.getByRole('button', { name: /^Revoke the token/ }).click()
+    await dialog.getByRole('button', { name: 'Revoke token' }).click()
+    await page.getByText('No active client tokens').waitFor()
+    expect((await opened.service.get('/api/account', token.token)).status).toBe(401)
+    await page.getByRole('link', { name: 'Platform keys' }).last().click()
+
     await row.getByRole('button', { name: 'Revoke platform key shop' }).click()
     await dialog.getByText('created with it stop working immediately').waitFor()
     await dialog.getByRole('button', { name: 'Revoke platform key' }).click()

@@ -89,7 +89,7 @@ async function fill(opened: OpenConsole): Promise<{ paths: string[]; end: () => 
   const webhook = await call('POST', '/api/webhooks', { url: `${receiver.url}/broken`, description: name })
   await call('POST', '/api/connectors', { name, url: 'http://127.0.0.1:9/mcp' })
   await call('POST', '/api/invitations', { email: 'somebody.with.a.long.name@subsidiary.example.com' })
-  await call('POST', '/api/platform-keys', { name, scopes: ['act', 'users'] })
+  const platformKey = await call('POST', '/api/platform-keys', { name, scopes: ['act', 'users'] })
   for (const amountUsd of ['1000.00', '25.00', '40.00']) {
     const topup = await call('POST', '/api/topups', { amountUsd })
     if (amountUsd !== '40.00') stub.pay(stub.sessionOf(topup.id))
@@ -131,6 +131,7 @@ async function fill(opened: OpenConsole): Promise<{ paths: string[]; end: () => 
     '/admin/payments',
     '/admin/invitations',
     '/admin/platform-keys',
+    `/admin/platform-keys/${platformKey.id}`,
     '/admin/agents',
     '/admin/system',
   ]

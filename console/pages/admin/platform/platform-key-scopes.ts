@@ -28,3 +28,11 @@ export const platformScopeTexts: readonly { scope: PlatformScope; label: string;
 export function describePlatformScopes(scopes: readonly PlatformScope[]): string {
   return platformScopeTexts.flatMap(({ scope, label }) => (scopes.includes(scope) ? [label] : [])).join(', ')
 }
+
+export function platformKeyState(
+  { expiresAt, revokedAt }: Pick<PlatformKey, 'expiresAt' | 'revokedAt'>,
+  now: number,
+): 'active' | 'expired' | 'revoked' {
+  if (revokedAt !== null) return 'revoked'
+  return expiresAt !== null && Date.parse(expiresAt) <= now ? 'expired' : 'active'
+}

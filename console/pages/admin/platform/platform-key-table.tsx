@@ -7,10 +7,12 @@ import { DataTable, type Column } from '../../../parts/data-table.tsx'
 import { focusHeading } from '../../../parts/hooks/focus-heading.ts'
 import { useNow } from '../../../parts/hooks/use-now.ts'
 import { notifyDone } from '../../../parts/notify.tsx'
+import { PageLink } from '../../../parts/page-link.tsx'
 import { StatusBadge } from '../../../parts/status-badge.tsx'
+import { countText } from '../../../parts/text/count-text.ts'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { usdText } from '../../../parts/text/usd-text.ts'
-import { describePlatformScopes } from './platform-key-scopes.ts'
+import { describePlatformScopes, platformKeyState } from './platform-key-scopes.ts'
 
 export function PlatformKeyTable({ keys }: { keys: readonly PlatformKey[] }) {
   const now = useNow()
@@ -22,9 +24,11 @@ function columnsAt(now: number): Column<PlatformKey>[] {
     {
       id: 'name',
       label: 'Name',
-      cell: ({ hint, name }) => (
+      cell: ({ hint, id, name }) => (
         <>
-          <Text fw={600}>{name}</Text>
+          <PageLink href={`/admin/platform-keys/${id}`} fw={600}>
+            {name}
+          </PageLink>
           <Text size="sm" c="dimmed" ff="monospace">
             …{hint}
           </Text>
@@ -32,6 +36,12 @@ function columnsAt(now: number): Column<PlatformKey>[] {
       ),
     },
     { id: 'scopes', label: 'Scopes', cell: ({ scopes }) => describePlatformScopes(scopes) },
+    {
+      id: 'users',
+      label: 'Users created',
+      align: 'right',
+      cell: ({ usersCreated }) => countText(usersCreated),
+    },
     {
       id: 'addresses',
       label: 'Allowed IP addresses',
@@ -48,7 +58,7 @@ function columnsAt(now: number): Column<PlatformKey>[] {
         return creditPerDayUsd === null ? credited : `${credited} of ${usdText(creditPerDayUsd)}`
       },
     },
-    { id: 'state', label: 'Status', cell: (key) => <StatusBadge status={stateOf(key, now)} /> },
+    { id: 'state', label: 'Status', cell: (key) => <StatusBadge status={platformKeyState(key, now)} /> },
     { id: 'used', label: 'Last used', cell: ({ lastUsedAt }) => <When at={lastUsedAt} otherwise="Never" /> },
     { id: 'expires', label: 'Expires', cell: ({ expiresAt }) => <When at={expiresAt} otherwise="Never" /> },
     {
@@ -56,14 +66,9 @@ function columnsAt(now: number): Column<PlatformKey>[] {
       label: 'Actions',
       isLabelHidden: true,
       align: 'right',
-      cell: (key) => stateOf(key, now) === 'active' && <RevokeButton of={key} />,
+      cell: (key) => platformKeyState(key, now) === 'active' && <RevokeButton of={key} />,
     },
   ]
-}
-
-function stateOf({ expiresAt, revokedAt }: PlatformKey, now: number): 'active' | 'expired' | 'revoked' {
-  if (revokedAt !== null) return 'revoked'
-  return expiresAt !== null && Date.parse(expiresAt) <= now ? 'expired' : 'active'
 }
 
 function When({ at, otherwise }: { at: string | null; otherwise: string }) {
