@@ -5,7 +5,7 @@ import { useAccount } from '../../app/use-account.ts'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { useSearchField } from '../../parts/hooks/use-search-field.ts'
 import { PageHeader } from '../../parts/page-header.tsx'
-import { BalanceNotice } from './balance-notice.tsx'
+import { BalanceNotices } from './balance-notices.tsx'
 import { BalanceTiles } from './balance-tiles.tsx'
 import { LimitsPanel } from './limits-panel.tsx'
 import type { Payments } from './topups/topup-form.tsx'
@@ -28,7 +28,7 @@ export function BillingPage() {
           />
         )}
         <TopupReturn />
-        <BalanceNotice account={data} />
+        <BalanceNotices account={data} />
         <BalanceTiles account={account} />
         {data && <LimitsPanel account={data} />}
         {data?.payments ? (

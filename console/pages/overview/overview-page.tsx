@@ -8,7 +8,7 @@ import { PageHeader } from '../../parts/page-header.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
 import { useSearchField } from '../../parts/hooks/use-search-field.ts'
-import { BalanceNotice } from '../billing/balance-notice.tsx'
+import { BalanceNotices } from '../billing/balance-notices.tsx'
 import { GettingStarted } from './getting-started.tsx'
 import { NewestTasks, NewestTransactions } from './newest-lists.tsx'
 import { OverviewTiles } from './overview-tiles.tsx'
@@ -38,7 +38,7 @@ export function OverviewPage() {
       <PageHeader title="Overview" actions={period} />
       <Stack gap="lg">
         <LiveError overview={overview} />
-        <BalanceNotice account={account.data} />
+        <BalanceNotices account={account.data} />
         {account.data?.blockedUntil && <BlockedNotice until={account.data.blockedUntil} />}
         {account.data?.connectorsBlockedUntil && (
           <ConnectorsBlockedNotice until={account.data.connectorsBlockedUntil} />

@@ -77,6 +77,11 @@ testConsole(
     await expect.poll(async () => (await store.getAccount(userId))?.owed).toBe(130_000)
     await page.goto(`${opened.service.url}/billing?tab=payments`)
     await page.getByText('Outstanding debt').waitFor()
+    const notice = page.getByRole('alert').filter({ hasText: 'Payment disputed' })
+    await notice.getByText('$5.00 of your payment of $25.00').waitFor()
+    await notice.getByText('If the refund fails, the amount returns to your balance.').waitFor()
+    await notice.getByText('$10.00 of your payment of $25.00').waitFor()
+    await notice.getByText('If the dispute is withdrawn or rejected, the amount returns to your balance.').waitFor()
     await topups.getByText('Disputed', { exact: true }).waitFor()
     await opened.check('billing-owed')
 
