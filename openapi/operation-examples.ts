@@ -210,7 +210,14 @@ export const operationExamples: Record<string, Example> = {
       description: 'Paste a table or a text into the chat and send a request. Send "help" for a list.',
       endpoints: [],
       inPlan: true,
-      chat: { pricing: rates, contextTokens: 128_000, maxOutputTokens: 4096, reasoning: false, accepts: [] },
+      chat: {
+        pricing: rates,
+        contextTokens: 128_000,
+        maxOutputTokens: 4096,
+        reasoning: false,
+        accepts: [],
+        takesConnectors: true,
+      },
     },
   },
   getAccount: {

@@ -72,6 +72,8 @@ export type AgentChat = {
   reasoning: boolean
   /** Media types of files that a message can include, such as `image/*`; empty if files are not accepted */
   accepts: string[]
+  /** Whether a session can name connectors; if false, `connectorIds` is rejected */
+  takesConnectors: boolean
 }
 
 export type AuditAct = {
@@ -541,6 +543,8 @@ export type Endpoint = {
   timeoutSeconds: number
   /** `always`: a task can be canceled until it calls a connector or charges an event; `pending`: a task can be canceled only before an agent starts it */
   cancel: "always" | "pending"
+  /** Whether a task can name connectors; if false, `connectorIds` is rejected */
+  takesConnectors: boolean
   /** JSON Schema of the params */
   params: Record<string, unknown>
   /** JSON Schema of the response; omitted if the endpoint does not declare one */

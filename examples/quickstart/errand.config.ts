@@ -11,6 +11,7 @@ const fail = defineEndpoint({
   description: 'Always fails, so that you can see the charge and the full refund in the transactions.',
   priceUsd: '0.0100',
   timeoutSeconds: 10,
+  connectorTokensMax: 0,
   params: z.object({
     reason: z
       .string()
@@ -29,6 +30,7 @@ const wait = defineEndpoint({
   priceUsd: '0.0010',
   timeoutSeconds: 90,
   retries: 1,
+  connectorTokensMax: 0,
   params: z.object({
     seconds: z.number().min(0).max(60).default(5).describe('How long to wait, in seconds; fractions are allowed.'),
   }),

@@ -92,6 +92,7 @@ export const keywords = defineEndpoint({
   priceUsd: '0.0050',
   timeoutSeconds: 120,
   retries: 1,
+  connectorTokensMax: 0,
   params: z.object({
     text: textWithWords.describe('The text to find keywords in: plain text or Markdown, with at least one word.'),
     limit: z.int().min(1).max(50).default(10).describe('Maximum number of keywords to return.'),

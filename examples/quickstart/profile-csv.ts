@@ -68,6 +68,7 @@ export const profile = defineEndpoint({
   priceUsd: '0.0200',
   timeoutSeconds: 120,
   retries: 1,
+  connectorTokensMax: 0,
   params: z.object({
     csv: z
       .string()

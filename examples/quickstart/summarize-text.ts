@@ -79,6 +79,7 @@ export const summarize = defineEndpoint({
   priceUsd: '0.0100',
   timeoutSeconds: 120,
   retries: 1,
+  connectorTokensMax: 0,
   params: z.object({
     text: textWithWords.describe('The text to summarize: plain text or Markdown, with at least one word.'),
     sentences: z

@@ -52,6 +52,7 @@ const Endpoint = z
       .describe(
         '`always`: a task can be canceled until it calls a connector or charges an event; `pending`: a task can be canceled only before an agent starts it',
       ),
+    takesConnectors: z.boolean().describe('Whether a task can name connectors; if false, `connectorIds` is rejected'),
     params: z.record(z.string(), z.unknown()).describe('JSON Schema of the params'),
     output: z
       .record(z.string(), z.unknown())
@@ -70,6 +71,9 @@ const AgentChat = z
     accepts: z
       .array(z.string())
       .describe('Media types of files that a message can include, such as `image/*`; empty if files are not accepted'),
+    takesConnectors: z
+      .boolean()
+      .describe('Whether a session can name connectors; if false, `connectorIds` is rejected'),
   })
   .meta({ id: 'AgentChat' })
 
@@ -196,6 +200,7 @@ function toAgent(agent: CatalogueAgent, { account, plans }: { account: AccountPl
       ...(endpoint.rates && { tokenPricing: tokenPricingOf(endpoint, endpoint.rates) }),
       timeoutSeconds: endpoint.timeoutMs / 1000,
       cancel: endpoint.cancel,
+      takesConnectors: endpoint.connectorTokensMax > 0,
       params: endpoint.paramsJsonSchema,
       ...(endpoint.outputJsonSchema && { output: endpoint.outputJsonSchema }),
     })),
@@ -206,6 +211,7 @@ function toAgent(agent: CatalogueAgent, { account, plans }: { account: AccountPl
       maxOutputTokens: chat.maxOutputTokens,
       reasoning: chat.hasReasoning,
       accepts: [...chat.accepts],
+      takesConnectors: chat.connectorTokensMax > 0,
     },
     inPlan,
     ...(!inPlan && { plans: [...plans.named].flatMap(([name, limits]) => (isIncluded(limits) ? [name] : [])) }),

@@ -15,6 +15,7 @@ const config = defineConfig({
           description: 'Shortens a text.',
           priceUsd: '0.5',
           timeoutSeconds: 12.5,
+          connectorTokensMax: 0,
           params: z.strictObject({
             text: z.string().min(1).describe('What to shorten'),
             sentences: z.number().int().min(1).max(9).default(3),
@@ -66,6 +67,7 @@ const text = {
       priceUsd: '0.5000',
       timeoutSeconds: 12.5,
       cancel: 'always',
+      takesConnectors: false,
       params: {
         type: 'object',
         properties: {
@@ -84,6 +86,7 @@ const text = {
       priceUsd: '0.0000',
       timeoutSeconds: 300,
       cancel: 'always',
+      takesConnectors: true,
       params: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
     },
   ],
@@ -112,6 +115,7 @@ const talk = {
     maxOutputTokens: 4096,
     accepts: [],
     reasoning: false,
+    takesConnectors: true,
   },
   inPlan: true,
 }
@@ -131,6 +135,7 @@ const hidden = {
       priceUsd: '1.0000',
       timeoutSeconds: 300,
       cancel: 'always',
+      takesConnectors: true,
       params: {},
     },
   ],

@@ -38,6 +38,7 @@ function agentWith(params: Record<string, unknown>, fields: Partial<Agent['endpo
     priceUsd: '0.0100',
     timeoutSeconds: 1,
     cancel: 'always' as const,
+    takesConnectors: true,
     params,
     ...fields,
   }
