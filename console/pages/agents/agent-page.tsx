@@ -150,12 +150,11 @@ function EndpointContent({ agent, endpoint, from, onStartOver }: EndpointContent
       {!agent.inPlan ? (
         <NotInPlan agent={agent} />
       ) : from === '' ? (
-        <RunPanel agent={agent} endpoint={endpoint} start={undefined} draftName={endpoint.id} />
+        <RunPanel endpoint={endpoint} start={undefined} draftName={endpoint.id} />
       ) : (
         <QueryState query={earlier} skeleton={<Skeleton height={260} />}>
           {({ connectorIds, params, tags }) => (
             <RunPanel
-              agent={agent}
               endpoint={endpoint}
               start={params}
               connectorIds={connectorIds}

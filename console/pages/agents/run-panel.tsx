@@ -19,7 +19,6 @@ import { useRun } from './use-run.ts'
 import { usdText } from '../../parts/text/usd-text.ts'
 
 type RunPanelProps = {
-  agent: Agent
   endpoint: Agent['endpoints'][number]
   /** Initial params. If undefined, the schema's defaults. */
   start: unknown
@@ -29,7 +28,7 @@ type RunPanelProps = {
   note?: ReactNode
 }
 
-export function RunPanel({ agent, endpoint, start, connectorIds = [], tags = {}, draftName, note }: RunPanelProps) {
+export function RunPanel({ endpoint, start, connectorIds = [], tags = {}, draftName, note }: RunPanelProps) {
   const account = useFreshAccount()
   const form = useParamsForm({ schema: endpoint.params, start, draftName })
   const run = useRun({ endpointId: endpoint.id, form, connectorIds, tags })
@@ -83,7 +82,7 @@ export function RunPanel({ agent, endpoint, start, connectorIds = [], tags = {},
         >
           {note}
           <Stack gap="md" maw={720}>
-            {agent.kind !== 'http' && (
+            {(endpoint.takesConnectors || connectorIds.length > 0) && (
               <ConnectorPicker value={run.connectorIds} onChange={run.setConnectorIds} error={run.connectorProblem} />
             )}
             {form.mode === 'json' ? (

@@ -111,6 +111,9 @@ testConsole(
       })
       return ((await answer.json()) as { id: string }).id
     })
+    await opened.open('/agents/text?endpoint=text.keywords')
+    await page.getByRole('form', { name: 'Run keywords' }).waitFor()
+    expect(await page.getByLabel('Connectors').count()).toBe(0)
     await opened.open('/agents/services?endpoint=services.call')
     // The connectors come before the inputs.
     await page.getByRole('textbox', { name: 'Connectors' }).waitFor()

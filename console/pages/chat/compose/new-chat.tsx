@@ -61,9 +61,10 @@ function NewChatForm({ agents }: { agents: readonly Agent[] }) {
   const start = useStartChat(newChatId)
   const agent = agents.find(({ id, inPlan }) => id === wanted && inPlan) ?? agents.find(isOffered)!
   const agentId = agent.id
+  const takesConnectors = agent.chat?.takesConnectors === true
   const input: NewSession = {
     agentId,
-    ...(connectorIds.length > 0 && { connectorIds }),
+    ...(takesConnectors && connectorIds.length > 0 && { connectorIds }),
     ...(cap.trim() !== '' && { maxCostUsd: cap.trim() }),
   }
   const { fields, rest } = fieldErrors(start.error, ['agentId', 'connectorIds', 'maxCostUsd'])
@@ -76,7 +77,9 @@ function NewChatForm({ agents }: { agents: readonly Agent[] }) {
           </Alert>
         )}
         <AgentChoice agents={agents} value={agentId} onChange={setWanted} error={fields['agentId']} />
-        <ConnectorChoice value={connectorIds} onChange={setConnectorIds} error={fields['connectorIds']} />
+        {takesConnectors && (
+          <ConnectorChoice value={connectorIds} onChange={setConnectorIds} error={fields['connectorIds']} />
+        )}
         <Disclosure label="Options" mustBeOpen={fields['maxCostUsd'] !== undefined}>
           {() => (
             <TextInput
