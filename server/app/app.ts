@@ -262,6 +262,7 @@ function createServer({ options, services, gate, metrics, ...uses }: ServerParts
   const basePath = basePathOf(options.baseUrl)
   const routes = createRoutes({
     basePath,
+    authenticate,
     console: openConsoleFiles({ basePath, folder: options.consoleFolder }),
     metrics: createMetricsPage({
       contentType: metrics.contentType,

@@ -1,4 +1,5 @@
 import type { ExportParts } from '../account/export-account.ts'
+import type { Authenticator } from '../auth/authenticate.ts'
 import { oidcPaths } from '../auth/logins/oidc-login.ts'
 import { callbackPath } from '../connectors/sign-in/connector-sign-in.ts'
 import { ErrandError } from '../kernel/errors.ts'
@@ -15,6 +16,7 @@ import { mcpRoute, type McpParts } from './mcp/mcp-route.ts'
 import type { OpenaiParts } from './openai/openai-parts.ts'
 import type { AppRouter } from './root-router.ts'
 import type { ErrorParts } from '../http/request-pipeline.ts'
+import { withHeaders } from '../http/respond.ts'
 import { read, restRoutes, streamRoutes } from './rest/rest-routes.ts'
 import { rpcRoutes } from './rpc/rpc-routes.ts'
 import { RouteTable, type Route } from '../http/route-table.ts'
@@ -24,6 +26,7 @@ type Handler = Route['handle']
 export type RouteParts = ErrorParts & {
   /** URL path of the service. Empty at the root. */
   basePath: string
+  authenticate: Authenticator
   console: ConsoleFiles
   metrics: Handler
   router: AppRouter
@@ -59,7 +62,9 @@ export function createRoutes(parts: RouteParts): RouteTable {
     return new RouteTable([...operator, nothing('/*', elsewhere)])
   }
   const docs = openDocs(parts.basePath)
-  const pages = pagePaths.map((path) => open(path, 'console', parts.console.servePage))
+  const pages = pagePaths.map((path) =>
+    open(path, 'console', path === '/login' ? serveLogin(parts) : parts.console.servePage),
+  )
   const isPage = (path: string) => pages.some(({ handle }) => handle === table.match('GET', path)?.route?.handle)
   const table = new RouteTable([
     ...restRoutes(parts.router),
@@ -94,6 +99,18 @@ export function createRoutes(parts: RouteParts): RouteTable {
     },
   ])
   return table
+}
+
+/**
+ * Redirects logged-in users to the overview. Serves the page if the URL has a query, which contains a single sign-on
+ * error or the page to return to.
+ */
+function serveLogin({ authenticate, basePath, console }: RouteParts): Handler {
+  return async (routed) => {
+    const { headers, query, request, response } = routed
+    if (query !== '' || !(await authenticate(request).catch(() => null))) return await console.servePage(routed)
+    response.writeHead(303, withHeaders(headers, { Location: `${basePath}/`, 'Cache-Control': 'no-store' })).end()
+  }
 }
 
 /** Creates a public read-only route that the service serves even when it is busy. */

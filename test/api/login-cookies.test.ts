@@ -175,3 +175,20 @@ test('each use keeps a login alive, even if an older use is saved later', async 
   expect((await withCookie(service, `errand=${token}`)).status).toBe(200)
   await service.stop()
 })
+
+test('the login page redirects logged-in users to the overview, but not if it has a query', async () => {
+  const service = await startService()
+  const { email } = await service.createPerson({ password })
+  const browser = await Browser.loggedIn(service, { email, password })
+  const { headers, status } = await browser.get('/login')
+  expect([status, headers.get('location'), headers.get('cache-control')]).toEqual([303, '/', 'no-store'])
+  for (const query of ['?error=suspended', '?returnTo=%2Ftasks']) {
+    expect((await browser.get(`/login${query}`)).status, query).not.toBe(303)
+  }
+  const strangers = [
+    new Browser(service).get('/login'),
+    service.request('GET', '/login', { headers: { Cookie: 'errand=nothing' } }),
+  ]
+  for (const answer of await Promise.all(strangers)) expect(answer.status).not.toBe(303)
+  await service.stop()
+})

@@ -13,7 +13,7 @@ test('the server returns the console page for every console route, and for no ot
   const console = openConsoleFiles()
   const parts = { console, mcp: { catalogue: { agents: [] }, router: describedRouter }, router: describedRouter }
   const table = createRoutes(parts as unknown as RouteParts)
-  const serves = (path: string) => table.match('GET', path)?.route?.handle === console.servePage
+  const serves = (path: string) => table.match('GET', path)?.route?.operation === 'console'
   for (const path of [...paths, '/login', '/invitation', '/settings', '/admin']) {
     expect(serves(path.replace(/:\w+\??/, 'some-id').replace(/\/$/, '') || '/'), path).toBe(true)
   }

@@ -35,6 +35,16 @@ testConsole('the login redirects only to pages of this console', async (opened) 
   }
 })
 
+testConsole('the login page focuses its first field, and redirects logged-in users to the overview', async (opened) => {
+  const page = await opened.newVisit()
+  await opened.open('/login', page)
+  await page.getByRole('heading', { name: 'Log in to Errand' }).waitFor()
+  expect(await page.evaluate(() => document.activeElement?.getAttribute('name'))).toBe('email')
+  await opened.page.goto(`${opened.service.url}/login`)
+  await opened.page.waitForURL((url) => url.pathname === '/')
+  await opened.page.getByRole('heading', { name: 'Overview' }).waitFor()
+})
+
 testConsole("an empty login is rejected at its fields, and a provider's error is shown", async (opened) => {
   const page = await opened.newVisit()
   await opened.open('/login?error=suspended', page)
