@@ -86,7 +86,7 @@ export function TaskPage() {
           shown && (
             <Group gap="xs">
               {isOpen(shown) && <CancelTask task={shown} endpoint={endpoint} />}
-              {endpoint && shown.prunedAt === undefined && (
+              {endpoint && !isOpen(shown) && shown.prunedAt === undefined && (
                 <Button
                   component={RouterLink}
                   href={agentPath(shown.agentId, shown.endpointId, shown.id)}
