@@ -9,8 +9,8 @@ import type { AttachedFile } from './attached-files.ts'
 type Draft = { text: string; files: readonly AttachedFile[]; params: ChatParams }
 
 const waitMs = 600
-/** Larger messages are not quoted, because the quote request would upload the whole message a second time. */
-const sizeMax = 1_048_576
+/** Large enough for a phone photo. Larger messages are not quoted, because the quote uploads the message a second time. */
+const sizeMax = 4 * 1_048_576
 
 /**
  * Quotes a draft after a pause in typing. Returns its maximum cost, or the reserved amount if the agent may call models
