@@ -1,4 +1,4 @@
-const columnsMax = 12
+const columnsMax = 16
 const cellCharsMax = 500
 const lineCharsMax = 100
 const openFieldsMax = 20
@@ -40,6 +40,18 @@ export function isSmall(value: object): boolean {
   return Object.keys(value).length <= openFieldsMax && JSON.stringify(value).length <= openCharsMax
 }
 
+const listItemsMax = 8
+const itemFieldsMax = 3
+
+/** Returns the text of a short list in a table cell. Returns undefined if the value is anything else. */
+export function listText(value: unknown): string | undefined {
+  if (!Array.isArray(value) || value.length > listItemsMax) return undefined
+  const items = value.map((item) => (isFields(item) ? Object.values(item) : [item]))
+  if (!items.every((item) => item.length <= itemFieldsMax && item.every(isLine))) return undefined
+  const text = items.map((item) => item.join(' ')).join(', ')
+  return text.length <= cellCharsMax ? text : undefined
+}
+
 /**
  * Returns the columns if the list can be shown as a table, because its items are objects with short values. Otherwise
  * returns undefined.
@@ -49,7 +61,7 @@ export function columnsOf(list: readonly unknown[]): readonly string[] | undefin
   for (const row of list) {
     if (!isFields(row)) return undefined
     for (const [name, cell] of Object.entries(row)) {
-      if (!isScalar(cell)) return undefined
+      if (!isScalar(cell) && listText(cell) === undefined) return undefined
       if (typeof cell === 'string' && (cell.length > cellCharsMax || cell.includes('\n'))) return undefined
       names.add(name)
       if (names.size > columnsMax) return undefined

@@ -1,7 +1,7 @@
 import { Button, Text } from '@mantine/core'
 import { useState } from 'react'
 import { DataTable, type Column } from '../../parts/data-table.tsx'
-import { numberText, numberTexts, type Fields } from './payload-shape.ts'
+import { listText, numberText, numberTexts, type Fields } from './payload-shape.ts'
 import classes from './task.module.css'
 
 const rowsAtFirst = 50
@@ -59,7 +59,9 @@ export function ScalarText({ value, isCell = false }: { value: unknown; isCell?:
   if (typeof value === 'boolean') return value ? 'Yes' : 'No'
   if (typeof value === 'number') return <NumberText value={value} text={numberText(value)} />
   if (typeof value === 'string' && value !== '') return <span className={classes.inline}>{value}</span>
-  const text = value === '' ? 'Empty string' : 'None'
+  const list = listText(value)
+  if (list) return <span className={classes.inline}>{list}</span>
+  const text = value === '' ? 'Empty string' : list === '' ? 'Empty list' : 'None'
   return (
     <Text component="span" inherit c="dimmed" aria-label={isCell ? text : undefined} role={isCell ? 'img' : undefined}>
       {isCell ? '–' : text}

@@ -110,3 +110,18 @@ testConsole(
   },
   { config: { ...config, retention: { tasksDays: 7 } }, clock },
 )
+
+testConsole('the profile of a table with seven columns is one table, and fits on a screen', async (opened) => {
+  const { service, visitor } = opened
+  const key = await service.createKey(visitor.userId)
+  const csv =
+    'id,city,country,amount,share,paid,day\n1,Oslo,Norway,12.5,0.3333333,yes,2026-01-31\n2,Bergen,Norway,7,1,no,2026-02-01'
+  const { id } = await service.runTask(key, 'data.profile', { csv })
+  const page = await opened.open(`/tasks/${id}`)
+  const table = page.getByRole('table', { name: 'columns of the result' })
+  await table.getByRole('row', { name: /city/ }).getByText('Oslo 1, Bergen 1').waitFor()
+  expect(await table.locator('tbody tr').count()).toBe(7)
+  const { height } = (await page.getByRole('region', { name: 'Result' }).boundingBox())!
+  expect(height).toBeLessThan(900)
+  await opened.check('task-profile')
+})
