@@ -38,12 +38,13 @@ export function RunCost({ account, isMetered, priceUsd }: RunCostProps) {
   )
 }
 
-export function RunObstacle({ account, priceUsd }: { account: Account | undefined; priceUsd: string }) {
+type RunObstacleProps = { account: Account | undefined; isBlocked: boolean; priceUsd: string }
+
+export function RunObstacle({ account, isBlocked, priceUsd }: RunObstacleProps) {
   const left = leftAfter(account, priceUsd)
-  const blockedUntil = account?.blockedUntil
-  if (blockedUntil && Date.parse(blockedUntil) > Date.now()) {
+  if (isBlocked && account?.blockedUntil) {
     return (
-      <WaitNotice title="Tasks are temporarily blocked" until={Date.parse(blockedUntil)}>
+      <WaitNotice title="Tasks are temporarily blocked" until={Date.parse(account.blockedUntil)}>
         {blockReason}
       </WaitNotice>
     )

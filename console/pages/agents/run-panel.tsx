@@ -2,6 +2,7 @@ import { Button, Group, SegmentedControl, Stack, Textarea } from '@mantine/core'
 import { useDeferredValue, useRef, type KeyboardEvent, type ReactNode } from 'react'
 import type { Agent } from '../../../client/client.ts'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
+import { useSecondsLeft } from '../../parts/hooks/use-seconds-left.ts'
 import { Panel } from '../../parts/panel.tsx'
 import { PageCode } from '../../parts/code/page-code.tsx'
 import { ShortenedNote, Snippets } from '../../parts/code/snippets.tsx'
@@ -30,12 +31,14 @@ type RunPanelProps = {
 
 export function RunPanel({ endpoint, start, connectorIds = [], tags = {}, draftName, note }: RunPanelProps) {
   const account = useFreshAccount()
+  const blockedUntil = account.data?.blockedUntil
+  const isBlocked = useSecondsLeft(blockedUntil ? Date.parse(blockedUntil) : undefined) > 0
   const form = useParamsForm({ schema: endpoint.params, start, draftName })
   const run = useRun({ endpointId: endpoint.id, form, connectorIds, tags })
   const element = useRef<HTMLFormElement>(null)
 
   const submit = () => {
-    if (run.isPending) return
+    if (run.isPending || isBlocked) return
     void run.start().then((isTaken) => {
       // Wait until the errors are rendered.
       if (!isTaken) requestAnimationFrame(() => focusProblem(element.current))
@@ -129,7 +132,11 @@ export function RunPanel({ endpoint, start, connectorIds = [], tags = {}, draftN
               />
             )}
             {endpoint.pricing && <EventPrices pricing={endpoint.pricing} />}
-            {run.refusal ? <RunRefusal {...run.refusal} /> : <RunObstacle account={account.data} priceUsd={price} />}
+            {run.refusal ? (
+              <RunRefusal {...run.refusal} />
+            ) : (
+              <RunObstacle account={account.data} isBlocked={isBlocked} priceUsd={price} />
+            )}
           </Stack>
           <div className={classes.run}>
             <RunCost account={account.data} priceUsd={price} isMetered={isMetered} />
@@ -140,7 +147,7 @@ export function RunPanel({ endpoint, start, connectorIds = [], tags = {}, draftN
                   {form.undo ? 'Undo' : start === undefined ? 'Clear' : 'Undo changes'}
                 </Button>
               )}
-              <Button type="submit" loading={run.isPending}>
+              <Button type="submit" loading={run.isPending} disabled={isBlocked}>
                 {/[1-9]/.test(price) ? `Run for ${isMetered ? 'up to ' : ''}${usdText(price)}` : 'Run for free'}
               </Button>
             </Group>

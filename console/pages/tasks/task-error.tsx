@@ -1,6 +1,8 @@
 import { Text } from '@mantine/core'
 import type { Task } from '../../../client/client.ts'
+import { useAccount } from '../../app/use-account.ts'
 import { PageLink } from '../../parts/page-link.tsx'
+import { TimeText } from '../../parts/text/time-text.tsx'
 import { agentPath } from '../agents/agent-path.ts'
 import { TaskFailure } from './task-failure.tsx'
 
@@ -18,6 +20,23 @@ const meanings: Readonly<Record<string, string>> = {
 
 /** `details` of the error of an agent that called a tool outside the run's connectors. */
 const unknownTool = 'UnknownToolError'
+
+/** Shown while the account is blocked, on the tasks whose failure may have caused it. */
+function BlockNote({ task: { connectorIds, status } }: { task: Task }) {
+  const { data } = useAccount()
+  const until = [data?.blockedUntil, connectorIds && data?.connectorsBlockedUntil].find(
+    (time) => time && Date.parse(time) > Date.now(),
+  )
+  if (!until || status !== 'failed') return null
+  return (
+    <Text size="sm" mt={4}>
+      {until === data?.blockedUntil
+        ? 'Too many of your tasks failed in a short time, so new tasks are rejected until '
+        : 'A task failed after calling a connector, so new tasks with connectors are rejected until '}
+      <TimeText at={until} isExact />.
+    </Text>
+  )
+}
 
 type TaskErrorProps = { task: Task; error: NonNullable<Task['error']> }
 
@@ -37,6 +56,7 @@ export function TaskError({ task, error }: TaskErrorProps) {
           .
         </Text>
       )}
+      <BlockNote task={task} />
     </TaskFailure>
   )
 }
