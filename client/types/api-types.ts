@@ -321,6 +321,8 @@ export type ConnectorTool = {
   name: string
   title?: string | undefined
   description: string
+  /** Declared by the server, and not verified; omitted if it declares neither */
+  effect?: "readOnly" | "destructive" | undefined
   /** JSON Schema of the arguments */
   inputSchema: Record<string, unknown>
   /** Whether agents can call the tool */

@@ -140,6 +140,10 @@ const Tool = z
     name: z.string().describe('Name of the tool on the server'),
     title: z.string().optional(),
     description: z.string(),
+    effect: z
+      .enum(['readOnly', 'destructive'])
+      .optional()
+      .describe('Declared by the server, and not verified; omitted if it declares neither'),
     inputSchema: jsonObject.describe('JSON Schema of the arguments'),
     isAllowed: z.boolean().describe('Whether agents can call the tool'),
   })

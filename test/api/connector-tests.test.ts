@@ -10,7 +10,8 @@ const bearer = { type: 'bearer', token }
 const schema = { type: 'object', properties: { path: { type: 'string' } }, required: ['path'] }
 const tools = [
   { name: 'look', title: 'Look', description: 'Looks.', inputSchema: schema },
-  { name: 'touch', inputSchema: { type: 'object' } },
+  { name: 'touch', inputSchema: { type: 'object' }, annotations: { destructiveHint: true } },
+  { name: 'read', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true, destructiveHint: true } },
 ]
 
 function start(): Promise<TestService> {
@@ -27,14 +28,16 @@ test.each(vias)('a connector with a working server has status ok and lists its t
   expect((await calls.get(connector.id)).body).toEqual(tested)
   for (const headers of server.seen) expect(headers.authorization).toBe(`Bearer ${token}`)
 
+  const anything = { type: 'object', properties: {} }
   const listed = [
     { ...tools[0], isAllowed: true },
-    { name: 'touch', description: '', inputSchema: { type: 'object', properties: {} }, isAllowed: true },
+    { name: 'touch', description: '', effect: 'destructive', inputSchema: anything, isAllowed: true },
+    { name: 'read', description: '', effect: 'readOnly', inputSchema: anything, isAllowed: true },
   ]
-  expect((await calls.tools(connector.id)).body).toEqual({ tools: listed, total: 2 })
+  expect((await calls.tools(connector.id)).body).toEqual({ tools: listed, total: 3 })
   await calls.update(connector.id, { allowedTools: ['touch', 'gone'] })
   const { body: restricted } = await calls.tools(connector.id)
-  expect(restricted.tools.map(({ isAllowed }: any) => isAllowed)).toEqual([false, true])
+  expect(restricted.tools.map(({ isAllowed }: any) => isAllowed)).toEqual([false, true, false])
   await service.stop()
   await server.stop()
 })

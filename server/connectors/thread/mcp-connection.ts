@@ -9,7 +9,15 @@ import { StdioTransport } from './stdio-transport.ts'
 import { filterOf } from '../secret-filter.ts'
 import { answerError, isTooDeep, levelsMax, toToolAnswer } from './tool-answer.ts'
 
-export type McpTool = { name: string; title?: string; description: string; inputSchema: JsonSchema }
+export type ToolEffect = 'readOnly' | 'destructive'
+export type McpTool = {
+  name: string
+  title?: string
+  description: string
+  /** As declared by the server. */
+  effect?: ToolEffect
+  inputSchema: JsonSchema
+}
 
 export type OpenOptions = {
   signal: AbortSignal
@@ -244,11 +252,19 @@ export class McpConnection {
   }
 }
 
-function toTool({ description = '', inputSchema, name, title }: ListToolsResult['tools'][number]): McpTool {
+function toTool({
+  annotations,
+  description = '',
+  inputSchema,
+  name,
+  title,
+}: ListToolsResult['tools'][number]): McpTool {
+  const effect = annotations?.readOnlyHint ? 'readOnly' : annotations?.destructiveHint ? 'destructive' : undefined
   return {
     name,
     ...(title !== undefined && { title: title.slice(0, descriptionCharsMax) }),
     description: description.slice(0, descriptionCharsMax),
+    ...(effect !== undefined && { effect }),
     inputSchema: { ...inputSchema, type: 'object', properties: inputSchema.properties ?? {} },
   }
 }
