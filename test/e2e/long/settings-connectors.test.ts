@@ -26,7 +26,12 @@ const schema = {
 }
 const tools = [
   { name: 'look', title: 'Look', description: 'Looks at a file.', inputSchema: schema },
-  { name: 'touch', description: 'Touches it.', inputSchema: { type: 'object', properties: {} } },
+  {
+    name: 'touch',
+    description: 'Touches it.',
+    inputSchema: { type: 'object', properties: {} },
+    annotations: { destructiveHint: true },
+  },
 ]
 
 testConsole(
@@ -65,6 +70,7 @@ testConsole(
     expect(mcp.seen.at(-1)).not.toHaveProperty('x-team')
     await page.getByRole('button', { name: 'Arguments of look' }).click()
     await page.getByText('Where it is').waitFor()
+    await page.getByRole('listitem').filter({ hasText: 'Touches it.' }).getByText('Destructive').waitFor()
     await page.getByLabel('Only selected tools').check()
     await page.getByLabel('touch').uncheck()
     await page.getByText('1 selected').waitFor()

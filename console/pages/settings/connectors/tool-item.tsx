@@ -1,4 +1,4 @@
-import { Box, Checkbox, Code, Text } from '@mantine/core'
+import { Badge, Box, Checkbox, Code, Text } from '@mantine/core'
 import type { ConnectorTool } from '../../../../client/client.ts'
 import { Disclosure } from '../../../parts/disclosure.tsx'
 import { JsonTree } from '../../../parts/json-tree.tsx'
@@ -48,6 +48,7 @@ export function ToolItem({ tool, isAllowed, onToggle }: ToolItemProps) {
 
 function Name({ tool }: Pick<ToolItemProps, 'tool'>) {
   const title = 'title' in tool && tool.title !== tool.name ? tool.title : undefined
+  const effect = 'effect' in tool ? tool.effect : undefined
   return (
     <>
       <Code bg="transparent" p={0} fz="md" fw={600}>
@@ -58,6 +59,11 @@ function Name({ tool }: Pick<ToolItemProps, 'tool'>) {
           {' '}
           {title}
         </Text>
+      )}
+      {effect && (
+        <Badge ml="xs" size="sm" tt="none" fw={500} variant="light" color={effect === 'destructive' ? 'red' : 'gray'}>
+          {effect === 'destructive' ? 'Destructive' : 'Read-only'}
+        </Badge>
       )}
     </>
   )
