@@ -1825,6 +1825,8 @@ export type Queries = {
     input: {
       /** Returns only transactions of this type */
       type?: "credit" | "task_charge" | "task_refund" | "chat_charge" | "adjustment" | "topup_reversal" | undefined
+      /** Returns only this transaction */
+      transactionId?: string | undefined
       /** Returns only the charge and refund of this task */
       taskId?: string | undefined
       /** Returns only the charges of turns in this session */

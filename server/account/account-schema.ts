@@ -181,6 +181,7 @@ const ofSession = resourceId.optional().describe('Returns only the charges of tu
 
 export const ListTransactionsInput = z.object({
   type: ofType,
+  transactionId: resourceId.optional().describe('Returns only this transaction'),
   taskId: resourceId.optional().describe('Returns only the charge and refund of this task'),
   sessionId: ofSession,
   turnId: resourceId.optional().describe('Returns only the charge of this turn'),

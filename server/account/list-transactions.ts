@@ -11,11 +11,12 @@ export async function listTransactions(
   store: Store,
   { input, userId }: { input: z.output<typeof ListTransactionsInput>; userId: string },
 ): Promise<z.output<typeof ListTransactionsOutput>> {
-  const { limit, offset, sessionId, taskId, turnId, type } = input
+  const { limit, offset, sessionId, taskId, transactionId, turnId, type } = input
   const { list, range } = readRange('transactions', userId, input)
   const { next, total, transactions } = await store.listTransactions({
     userId,
     ...(type !== undefined && { type }),
+    ...(transactionId !== undefined && { transactionId }),
     ...(taskId !== undefined && { taskId }),
     ...(sessionId !== undefined && { sessionId }),
     ...(turnId !== undefined && { turnId }),

@@ -136,6 +136,7 @@ export type ListTransactions = Page &
   ListRange & {
     userId: string
     type?: TransactionType
+    transactionId?: string
     taskId?: string
     sessionId?: string
     turnId?: string

@@ -92,6 +92,7 @@ const whole = (name: string, where: (dialect: Dialect) => string) =>
     (dialect) => `SELECT ${transactionColumns} FROM transactions WHERE ${where(dialect)} ORDER BY seq DESC`,
   )
 const ofTask = whole('account_of_task', ofPart('task_id', 'taskId'))
+const ofId = whole('account_of_id', () => 'user_id = :userId AND id = :transactionId')
 const ofTurn = whole('account_of_turn', ofPart('turn_id', 'turnId'))
 const counters = statement<{ part: string; count: number }>(
   'account_counters',
@@ -152,8 +153,8 @@ export function* postCredit(tx: Tx, posting: Omit<Posting, 'type'>): Op<{ id: st
 }
 
 export function* listTransactions(on: Reads, of: ListTransactions): Op<{ transactions: TransactionRecord[] } & Listed> {
-  const { sessionId, taskId, turnId, type, userId } = of
-  if (taskId !== undefined || turnId !== undefined) return yield* listOfOne(on, of)
+  const { sessionId, taskId, transactionId, turnId, type, userId } = of
+  if ((transactionId ?? taskId ?? turnId) !== undefined) return yield* listOfOne(on, of)
   if (isNeverOf(of)) return { transactions: [], total: 0 }
   const { count, list } = statementsOf(of)
   const values = { userId, ...(sessionId === undefined ? type && { type } : { sessionId }) }
@@ -224,16 +225,22 @@ function statementsOf({ sessionId, type }: Pick<ListTransactions, 'sessionId' | 
   return type === undefined ? ofUser : ofType
 }
 
-/** Reads all transactions of a task or turn in one query, because there are at most two: a charge and a refund. */
+/**
+ * Reads one transaction, or all transactions of a task or turn, in one query. A task or turn has at most two: a charge
+ * and a refund.
+ */
 function* listOfOne(on: Reads, of: ListTransactions): Op<{ transactions: TransactionRecord[] } & Listed> {
-  const { after, limit, offset, sessionId, taskId, turnId, type, userId } = of
-  const found = yield* taskId === undefined
-    ? on.all(ofTurn, { userId, turnId: turnId! })
-    : on.all(ofTask, { userId, taskId })
+  const { after, limit, offset, sessionId, taskId, transactionId, turnId, type, userId } = of
+  const found = yield* transactionId !== undefined
+    ? on.all(ofId, { userId, transactionId })
+    : taskId !== undefined
+      ? on.all(ofTask, { userId, taskId })
+      : on.all(ofTurn, { userId, turnId: turnId! })
   const { after: before, until } = pieceOf(of)
   const all = found.filter(
     (one) =>
       (type === undefined || one.type === type) &&
+      (taskId === undefined || one.taskId === taskId) &&
       (sessionId === undefined || one.sessionId === sessionId) &&
       (turnId === undefined || one.turnId === turnId) &&
       compare(one, before) < 0 &&

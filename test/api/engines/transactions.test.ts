@@ -108,6 +108,14 @@ test('filters by type, by taskId and by both', async () => {
   expect(await found(`?taskId=${completed.id}&type=task_refund`)).toEqual([])
   expect(await found(`?taskId=${failed.id}&type=credit`)).toEqual([])
   expect(await found('?taskId=task_0')).toEqual([])
+  const [newest] = await transactionsOf(service, key)
+  const ofNewest = `?transactionId=${newest!.id}`
+  expect(await transactionsOf(service, key, ofNewest)).toEqual([newest])
+  expect(await transactionsOf(service, key, `${ofNewest}&taskId=${completed.id}`)).toEqual([newest])
+  expect(await transactionsOf(service, key, `${ofNewest}&taskId=${failed.id}`)).toEqual([])
+  expect(await transactionsOf(service, key, `${ofNewest}&type=credit`)).toEqual([])
+  const stranger = await service.createPerson()
+  expect(await transactionsOf(service, stranger.key, ofNewest)).toEqual([])
   await service.stop()
 })
 
