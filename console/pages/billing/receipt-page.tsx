@@ -10,6 +10,7 @@ import { PageHeader } from '../../parts/page-header.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
 import { RouterLink } from '../../parts/router-link.tsx'
 import { useSearchField } from '../../parts/hooks/use-search-field.ts'
+import { CreditPaper } from './credit-paper.tsx'
 import { ReceiptPaper } from './receipt-paper.tsx'
 import { readReceipt, receiptJson } from './receipt.ts'
 import classes from './receipt.module.css'
@@ -17,14 +18,15 @@ import classes from './receipt.module.css'
 /** Refetch interval of a receipt whose task may still be refunded. */
 const unsettledMs = 4000
 
-type Subject = { taskId: string } | { turnId: string }
+type Subject = { taskId: string } | { turnId: string } | { transactionId: string }
 
 export function ReceiptPage() {
   const [taskId] = useSearchField('taskId')
   const [turnId] = useSearchField('turnId')
-  const subject = taskId ? { taskId } : turnId ? { turnId } : undefined
+  const [transactionId] = useSearchField('transactionId')
+  const subject = taskId ? { taskId } : turnId ? { turnId } : transactionId ? { transactionId } : undefined
   return subject ? (
-    <ReceiptOf key={taskId || turnId} subject={subject} />
+    <ReceiptOf key={taskId || turnId || transactionId} subject={subject} />
   ) : (
     <>
       <PageHeader title="Receipt" back={{ href: '/billing', label: 'Billing' }} />
@@ -52,6 +54,8 @@ function ReceiptOf({ subject }: { subject: Subject }) {
     },
   })
   const receipt = query.data && readReceipt(query.data.transactions, task.data)
+  const credit = 'transactionId' in subject ? query.data?.transactions[0] : undefined
+  const json = receipt ? receiptJson(receipt, account.data?.email) : credit && `${JSON.stringify(credit, null, 2)}\n`
   const search = new URLSearchParams(subject)
   return (
     <div className={classes.page}>
@@ -60,7 +64,7 @@ function ReceiptOf({ subject }: { subject: Subject }) {
           title="Receipt"
           back={{ href: '/billing', label: 'Billing' }}
           actions={
-            receipt && (
+            json !== undefined && (
               <>
                 <Button size="xs" variant="default" onClick={() => print()}>
                   Print
@@ -68,7 +72,7 @@ function ReceiptOf({ subject }: { subject: Subject }) {
                 <DownloadButton
                   label="Download JSON"
                   fileName={`errand-receipt-${[...search.values()].join('')}.json`}
-                  content={() => receiptJson(receipt, account.data?.email)}
+                  content={json}
                 />
               </>
             )
@@ -78,19 +82,25 @@ function ReceiptOf({ subject }: { subject: Subject }) {
       <Stack gap="lg">
         <QueryState
           query={query}
-          isEmpty={() => receipt === undefined}
+          isEmpty={() => json === undefined}
           empty={
             <NoReceipt title="Receipt not found">
-              {taskId === undefined
+              {'turnId' in subject
                 ? 'This chat turn has no charge in your account. It may be in progress or have failed at no cost.'
-                : 'This task has no charge in your account. Check the URL.'}
+                : 'Your account has no such charge. Check the URL.'}
             </NoReceipt>
           }
           skeleton={<Skeleton height={420} />}
         >
-          {() => receipt && <ReceiptPaper receipt={receipt} task={task.data} account={account.data} />}
+          {() =>
+            receipt ? (
+              <ReceiptPaper receipt={receipt} task={task.data} account={account.data} />
+            ) : (
+              credit && <CreditPaper transaction={credit} account={account.data} />
+            )
+          }
         </QueryState>
-        {receipt && (
+        {json !== undefined && (
           <PageCode>
             <Snippets
               request={{ method: 'GET', path: `/api/transactions?${search}` }}

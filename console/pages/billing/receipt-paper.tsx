@@ -21,9 +21,6 @@ export function ReceiptPaper({ receipt, task, account }: ReceiptPaperProps) {
   return (
     <Paper withBorder p={{ base: 'md', sm: 'xl' }} className={classes.paper}>
       <Stack gap="lg">
-        <Text className={classes.print} size="sm">
-          Receipt from {location.host}
-        </Text>
         <Group justify="space-between" align="flex-start">
           <Box miw={0}>
             <Title order={2}>{charge.description}</Title>
@@ -35,6 +32,8 @@ export function ReceiptPaper({ receipt, task, account }: ReceiptPaperProps) {
         </Group>
         <KeyValueList
           rows={[
+            ['Receipt number', <CopyText key="number" value={charge.id} what="receipt number" />],
+            ['Seller', location.host],
             ['Account', account?.email],
             [
               'Task',

@@ -1,11 +1,7 @@
 import type { Transaction } from '../../../client/client.ts'
 
-/**
- * Returns the receipt path of a transaction's task or turn. Returns undefined for transactions without either, such as
- * credits.
- */
-export function receiptPath({ taskId, turnId }: Pick<Transaction, 'taskId' | 'turnId'>): string | undefined {
-  if (taskId !== undefined) return `/billing/receipt?taskId=${encodeURIComponent(taskId)}`
-  if (turnId !== undefined) return `/billing/receipt?turnId=${encodeURIComponent(turnId)}`
-  return undefined
+/** A task and a turn have one receipt for all of their transactions. */
+export function receiptPath({ id, taskId, turnId }: Pick<Transaction, 'id' | 'taskId' | 'turnId'>): string {
+  const subject = taskId !== undefined ? { taskId } : turnId !== undefined ? { turnId } : { transactionId: id }
+  return `/billing/receipt?${new URLSearchParams(subject)}`
 }

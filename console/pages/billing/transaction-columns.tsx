@@ -57,10 +57,8 @@ export function Amount({ usd }: { usd: string }) {
 }
 
 function ReceiptLink({ transaction }: { transaction: Transaction }) {
-  const path = receiptPath(transaction)
-  if (path === undefined) return null
   return (
-    <PageLink href={path} aria-label={`Receipt for ${transaction.id}`}>
+    <PageLink href={receiptPath(transaction)} aria-label={`Receipt for ${transaction.id}`}>
       Receipt
     </PageLink>
   )

@@ -29,8 +29,7 @@ const transactionColumns: readonly Column<Transaction>[] = [
 ]
 
 function TransactionName({ transaction }: { transaction: Transaction }) {
-  const path = receiptPath(transaction)
-  return path ? <PageLink href={path}>{transaction.description}</PageLink> : transaction.description
+  return <PageLink href={receiptPath(transaction)}>{transaction.description}</PageLink>
 }
 
 /** Shows no errors, because the page reports them once for all lists. */

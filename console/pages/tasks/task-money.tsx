@@ -17,9 +17,9 @@ const names: Partial<Record<Transaction['type'], string>> = {
 
 export function TaskMoney({ task }: { task: Task }) {
   const { data, error, isFetching, refetch } = useTaskTransactions(task.id)
-  const receipt = data && data.transactions.length > 0 ? receiptPath({ taskId: task.id }) : undefined
+  const newest = data?.transactions[0]
   return (
-    <Panel title="Cost" actions={receipt && <PageLink href={receipt}>Receipt</PageLink>}>
+    <Panel title="Cost" actions={newest && <PageLink href={receiptPath(newest)}>Receipt</PageLink>}>
       <KeyValueList
         rows={[
           ['Cost', <NetCost key="cost" task={task} />],

@@ -112,6 +112,26 @@ testConsole(
   { config },
 )
 
+testConsole('a credit has a receipt with its number and seller', async (opened) => {
+  const page = await opened.open('/billing')
+  await page
+    .getByRole('row', { name: /Test balance/ })
+    .getByRole('link', { name: /^Receipt/ })
+    .click()
+  await page.waitForURL('**/billing/receipt?transactionId=txn_*')
+  await page.getByRole('heading', { name: 'Test balance' }).waitFor()
+  const number = new URL(page.url()).searchParams.get('transactionId')!
+  await page.getByText(number, { exact: true }).waitFor()
+  await page.getByText(new URL(page.url()).host, { exact: true }).waitFor()
+  await page.getByText('+$25.0000').waitFor()
+  await opened.check('receipt-credit')
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Download JSON' }).click(),
+  ])
+  expect(JSON.parse(await readFile(await file.path(), 'utf8'))).toMatchObject({ id: number, amountUsd: '25.0000' })
+})
+
 testConsole('an unknown receipt leads back to billing', async (opened) => {
   const { page } = opened
   await opened.open('/billing/receipt')
