@@ -62,6 +62,7 @@ testConsole(
     await page.getByLabel('Notify me when my balance falls below').fill('100')
     await page.getByRole('button', { name: 'Save threshold' }).click()
     await page.getByText('Your balance is low').waitFor()
+    await page.getByRole('banner').getByLabel('Low balance').waitFor()
     await opened.check('billing-recharge')
     await page.getByRole('button', { name: 'Remove' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click()
