@@ -15,9 +15,11 @@ const pageOf = (basePath: string) => `<!doctype html>
     <meta name="viewport" content="width=device-width, initial-scale=1" />
     <title>Errand API reference</title>
     <link rel="stylesheet" href="${basePath}/docs/swagger-ui.css" />
+    <link rel="stylesheet" href="${basePath}/docs/errand.css" />
     <link rel="icon" type="image/png" href="${basePath}/docs/favicon-32x32.png" sizes="32x32" />
   </head>
   <body>
+    <a class="back" href="${basePath}/">Errand console</a>
     <div id="swagger-ui"></div>
     <script src="${basePath}/docs/swagger-ui-bundle.js"></script>
     <script src="${basePath}/docs/start.js"></script>
@@ -27,6 +29,17 @@ const pageOf = (basePath: string) => `<!doctype html>
 // With a `validatorUrl`, Swagger UI would send the document to an external service.
 const scriptOf = (basePath: string) =>
   `SwaggerUIBundle({ url: '${basePath}/openapi.json', dom_id: '#swagger-ui', deepLinking: true, persistAuthorization: false, validatorUrl: null })\n`
+
+// Swagger UI has no dark colors, so invert its light ones and rotate the hues back. Code is dark already.
+const style = `.back { display: block; padding: 16px 20px 0; font: 14px sans-serif; color: #1c5fb8 }
+@media (prefers-color-scheme: dark) {
+  body { background: #1a1a1a }
+  .back { color: #8ab8f5 }
+  #swagger-ui { filter: invert(0.9) hue-rotate(180deg) }
+  #swagger-ui :is(.microlight, .highlight-code) { filter: invert(1) hue-rotate(180deg) }
+  #swagger-ui .highlight-code .microlight { filter: none }
+}
+`
 
 const script = 'text/javascript; charset=utf-8'
 const html = 'text/html; charset=utf-8'
@@ -48,6 +61,7 @@ const sourcesOf = (basePath: string) =>
     ['/docs', { type: html, read: written(pageOf(basePath)) }],
     ['/docs/', { type: html, read: written(pageOf(basePath)) }],
     ['/docs/start.js', { type: script, read: written(scriptOf(basePath)) }],
+    ['/docs/errand.css', { type: 'text/css; charset=utf-8', read: written(style) }],
     ['/docs/swagger-ui.css', { type: 'text/css; charset=utf-8', read: inFolder('swagger-ui.css') }],
     ['/docs/swagger-ui-bundle.js', { type: script, read: inFolder('swagger-ui-bundle.js') }],
     ['/docs/favicon-32x32.png', { type: 'image/png', read: inFolder('favicon-32x32.png') }],
