@@ -112,6 +112,15 @@ testConsole(
     await page.getByRole('tab', { name: 'Chats' }).click()
     await page.getByRole('table', { name: 'User chats' }).getByText('assistant').waitFor()
     await opened.check('admin-user-chats')
+    await page.getByRole('tab', { name: 'API keys' }).click()
+    await page.getByRole('button', { name: 'Revoke API key test' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke key' }).click()
+    await page.getByRole('table', { name: 'User API keys' }).getByText('Revoked').waitFor()
+    expect((await service.get('/api/account', key)).status).toBe(401)
+    expect(await page.getByRole('link', { name: 'Audit log' }).last().getAttribute('href')).toBe(
+      `/admin/audit?userId=${userId}`,
+    )
+    await opened.check('admin-user-keys')
     await page.getByRole('tab', { name: 'Transactions' }).click()
     await page.getByRole('link', { name: task.id }).first().click()
     await page.waitForURL(`**/tasks/${task.id}`)

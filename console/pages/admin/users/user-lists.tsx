@@ -1,19 +1,24 @@
 import { Tabs } from '@mantine/core'
+import { PageLink } from '../../../parts/page-link.tsx'
 import { Panel } from '../../../parts/panel.tsx'
 import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
+import { UserKeys } from './user-keys.tsx'
 import { UserRuns } from './user-runs.tsx'
 import { UserSessions } from './user-sessions.tsx'
 import { UserTransactions } from './user-transactions.tsx'
 
-const lists = { transactions: 'Transactions', tasks: 'Tasks', chats: 'Chats' }
+const lists = { transactions: 'Transactions', tasks: 'Tasks', chats: 'Chats', keys: 'API keys' }
 const first = 'transactions'
 
-/** A user's transactions, tasks and chats, one list at a time. The URL selects the list. */
+/** A user's transactions, tasks, chats and API keys, one list at a time. The URL selects the list. */
 export function UserLists({ userId }: { userId: string }) {
   const [named, setNamed] = useSearchField('list')
   const list = Object.hasOwn(lists, named) ? named : first
   return (
-    <Panel title="Activity">
+    <Panel
+      title="Activity"
+      actions={<PageLink href={`/admin/audit?${new URLSearchParams({ userId })}`}>Audit log</PageLink>}
+    >
       <Tabs
         value={list}
         onChange={(next) => setNamed(next === null || next === first ? '' : next)}
@@ -35,6 +40,9 @@ export function UserLists({ userId }: { userId: string }) {
         </Tabs.Panel>
         <Tabs.Panel value="chats">
           <UserSessions userId={userId} />
+        </Tabs.Panel>
+        <Tabs.Panel value="keys">
+          <UserKeys userId={userId} />
         </Tabs.Panel>
       </Tabs>
     </Panel>
