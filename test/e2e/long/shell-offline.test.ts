@@ -44,3 +44,18 @@ testConsole('code of other pages is preloaded while idle, so that these pages op
   await page.getByText('Could not reach the service').waitFor({ state: 'detached' })
   await page.getByText('Available').first().waitFor()
 })
+
+testConsole('a slow connection shows the logo until the code is loaded', async (opened) => {
+  const { page, service } = opened
+  const { promise: held, resolve: release } = Promise.withResolvers<void>()
+  await page.route('**/assets/*.js', async (route) => {
+    await held
+    await route.continue()
+  })
+  await page.goto(service.url, { waitUntil: 'commit' })
+  const logo = page.locator('#root > img')
+  await logo.waitFor()
+  release()
+  await page.getByRole('heading', { name: 'Overview' }).waitFor()
+  expect(await logo.count()).toBe(0)
+})
