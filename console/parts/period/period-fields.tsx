@@ -18,7 +18,7 @@ export function usePeriod() {
   return { input: timesOf({ time, from, to }), time, from, to, setTime, setFrom, setTo }
 }
 
-export type Period = ReturnType<typeof usePeriod>
+type Period = ReturnType<typeof usePeriod>
 
 function timesOf({ from, time, to }: { time: string; from: string; to: string }) {
   const span = Object.hasOwn(spans, time) ? spans[time] : undefined

@@ -9,7 +9,7 @@ import { StdioTransport } from './stdio-transport.ts'
 import { filterOf } from '../secret-filter.ts'
 import { answerError, isTooDeep, levelsMax, toToolAnswer } from './tool-answer.ts'
 
-export type ToolEffect = 'readOnly' | 'destructive'
+type ToolEffect = 'readOnly' | 'destructive'
 export type McpTool = {
   name: string
   title?: string
