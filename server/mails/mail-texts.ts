@@ -111,7 +111,8 @@ function contentOf({ baseUrl, createdAt, data, email, expiresAt, kind, name, url
         subject: `Your payment to ${name} is disputed`,
         paragraphs: [
           `${usd('disputedUsd')} of your ${usd('amountUsd')} payment is now disputed. ` +
-            `The balance of ${email} was adjusted accordingly.`,
+            `The balance of ${email} was adjusted accordingly. ` +
+            'A disputed amount returns to the balance if the dispute is withdrawn or rejected.',
           ...owed,
           payment,
         ],

@@ -91,6 +91,7 @@ test('mails a receipt, a refund, a dispute and a low balance', async () => {
   const [, , , dispute] = await catcher.waitFor(person.email, 4)
   expect(dispute!.subject).toBe('Your payment to Acme Agents is disputed')
   expect(dispute!.text).toContain('$8.00 of your $10.00 payment is now disputed.')
+  expect(dispute!.text).toContain('returns to the balance if the dispute is withdrawn or rejected.')
   expect(dispute!.text).toContain('Your account owes $7.00.')
   expect(await service.app.store.verifyLedger()).toMatchObject({ ok: true })
 })
