@@ -200,7 +200,7 @@ test('the docs state the schedules on which webhooks and emails are retried', ()
     const [, values = ''] = /pausesMs = \[([^\]]+)\]/.exec(read(`server/${source}`)) ?? []
     const pauses = values
       .split(',')
-      .map((value) => value.split('*').reduce((product, one) => product * Number(one), unitMs))
+      .map((value) => value.split('*').reduce((product, one) => product * Number(one), Number(unitMs)))
     const stated = listed.split(/, | and /).map((one) => (/[a-z]/.test(one) ? one : `${one} min`))
     expect(stated.length, page).toBeGreaterThan(4)
     expect(
