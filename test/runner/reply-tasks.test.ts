@@ -33,18 +33,21 @@ const answer: Reply = async function* (run) {
   yield* callModel(run, { text: `You asked: ${run.message}` })
 }
 
-async function startReply(reply: Reply, more: object = {}) {
-  const params = z.object({ question: z.string() })
-  const ask = {
-    description: 'Answers.',
-    params,
-    pricing,
-    cost,
-    prompt: ({ question }: any) => question,
-    reply,
-    ...more,
-  }
-  const config = { agents: [{ kind: 'code', id: 'adapted', name: 'Adapted', endpoints: { ask } }] } as ErrandConfig
+const params = z.object({ question: z.string() })
+const endpointOf = (reply: Reply, more: object = {}) => ({
+  description: 'Answers.',
+  params,
+  pricing,
+  cost,
+  prompt: ({ question }: any) => question,
+  reply,
+  ...more,
+})
+
+const startReply = (reply: Reply, more?: object) => startEndpoints({ ask: endpointOf(reply, more) })
+
+async function startEndpoints(endpoints: Record<string, ReturnType<typeof endpointOf>>) {
+  const config = { agents: [{ kind: 'code', id: 'adapted', name: 'Adapted', endpoints }] } as ErrandConfig
   const service = await startService({ config, limits: { executionsPerMinute: 0, abuseFailures: 0 } })
   const { key } = await service.createPerson()
   const run = async (body: object = {}) => {
@@ -216,10 +219,15 @@ const failures: [title: string, reply: Reply, more: object, code: string, messag
   ['JSON that does not match', say('{"celsius":"warm"}'), { output }, 'AGENT_OUTPUT_INVALID', /celsius/],
 ]
 
-test.for(failures)('%s fails the task', async ([, reply, more, code, message]) => {
-  const { run, service } = await startReply(reply, more)
-  const { task } = await run()
-  expect(task).toMatchObject({ status: 'failed', error: { code, message: expect.stringMatching(message) } })
+test('a bad prompt, no text and text that does not match the output schema fail the task', async () => {
+  const endpoints = failures.map(([, reply, more], at) => [`case${at}`, endpointOf(reply, more)] as const)
+  const { key, service } = await startEndpoints(Object.fromEntries(endpoints))
+  for (const [at, [title, , , code, message]] of failures.entries()) {
+    const task = await service.runTask(key, `adapted.case${at}`, { question: 'Why?' })
+    const error = { code, message: expect.stringMatching(message) }
+    expect(task, title).toMatchObject({ status: 'failed', error, refundedUsd: '5.0000' })
+  }
+  expect((await service.get('/api/account', key)).body.balanceUsd).toBe('10.0000')
   await service.stop()
 })
 

@@ -1,7 +1,7 @@
 import { freeRates } from '../../billing/task-charges.ts'
 import { contextTokensDefault, maxOutputTokensDefault } from '../config/agent-schema.ts'
 import type { ChatMessage, ReplyEndpointConfig } from '../config/define-config.ts'
-import { roughTokens, type ChatBatch, type StepRequest } from './chat-messages.ts'
+import { roughTokens, type ChatBatch, type FinishReason, type StepRequest } from './chat-messages.ts'
 import { OutputMismatchError } from './check-output.ts'
 import { CreditWindow } from './credit-window.ts'
 import type { EndpointRun } from './endpoint-run.ts'
@@ -92,18 +92,24 @@ export function replyRun(endpoint: ReplyEndpointConfig): (run: EndpointRun) => P
     if (used) tokens.add(used)
     if (outcome.kind === 'failed') throw outcome.thrown
     const { finishReason, isCutByHold = false } = outcome.summary
-    if (finishReason === 'content_filter')
-      throw new Error("The model provider's content filter blocked the answer. Change the input.")
     const reachedMaxCost = atMaxCost.signal.aborted || isCutByHold
-    if (reachedMaxCost) {
-      const text = texts.filter((one) => one !== '').join('\n\n')
-      if (text !== '' && !endpoint.output) return { text, reachedMaxCost }
-      throw new MaxCostError('The maximum cost of the task does not cover the answer. Raise maxCostUsd.')
-    }
-    const text = texts.at(-1)!
-    if (text === '') throw new Error('The agent did not return any text. Try again or change the input.')
-    return endpoint.output ? parseOutput(text) : { text }
+    return responseOf(texts, { finishReason, reachedMaxCost, hasSchema: endpoint.output !== undefined })
   }
+}
+
+type ReplyEnd = { finishReason: FinishReason | undefined; reachedMaxCost: boolean; hasSchema: boolean }
+
+function responseOf(texts: readonly string[], { finishReason, hasSchema, reachedMaxCost }: ReplyEnd): unknown {
+  if (finishReason === 'content_filter')
+    throw new Error("The model provider's content filter blocked the answer. Change the input.")
+  if (reachedMaxCost) {
+    const text = texts.filter((one) => one !== '').join('\n\n')
+    if (text !== '' && !hasSchema) return { text, reachedMaxCost }
+    throw new MaxCostError('The maximum cost of the task does not cover the answer. Raise maxCostUsd.')
+  }
+  const text = texts.at(-1)!
+  if (text === '') throw new Error('The agent did not return any text. Try again or change the input.')
+  return hasSchema ? parseOutput(text) : { text }
 }
 
 /** Splits an endpoint's prompt into the new message and the messages before it. */
