@@ -10,6 +10,7 @@ import { linesType, writeLines } from '../../http/write-lines.ts'
 import { must } from '../../kernel/assert.ts'
 import { badInput } from '../../kernel/bad-input.ts'
 import { ErrandError } from '../../kernel/errors.ts'
+import { ownTurn } from '../../kernel/own-turn.ts'
 import { requireScope, type AnyCaller, type Caller } from '../../procedures/caller.ts'
 import { holdAnswer } from '../../procedures/hold-answer.ts'
 import { requireReach } from '../../procedures/token-reach.ts'
@@ -91,7 +92,7 @@ function exportRoute({ fileName, open, scope, stallMs, type, ...route }: ExportR
         if (rate) headers.push(...rateHeaders(rate))
         headers.push('Content-Disposition', `attachment; filename="${fileName(userId)}"`)
         const { left } = streamReader(response, stallMs)
-        await writeLines(response, { headers, type, next: () => nextChunk(opened, left), stallMs })
+        await writeLines(response, { headers, type, next: () => nextChunk(opened, { left, userId }), stallMs })
       } finally {
         exporting.delete(userId)
         await lines?.return(undefined)
@@ -100,7 +101,11 @@ function exportRoute({ fileName, open, scope, stallMs, type, ...route }: ExportR
   }
 }
 
-async function nextChunk(lines: AsyncGenerator<string>, left: AbortSignal): Promise<string | undefined> {
+type Reader = { left: AbortSignal; userId: string }
+
+async function nextChunk(lines: AsyncGenerator<string>, { left, userId }: Reader): Promise<string | undefined> {
+  // SQLite answers within the current tick, so without this the whole export would run in one.
+  await ownTurn(userId)
   let chunk = ''
   while (chunk.length < chunkChars && !left.aborted) {
     const { done, value } = await lines.next()

@@ -86,6 +86,31 @@ test('an export has the filtered transactions of its period, without those that 
   await service.stop()
 })
 
+test('other requests are answered while an export is in progress', async () => {
+  const service = await startService()
+  const { key, userId } = await service.createPerson()
+  const { store } = service.app
+  const credit = (n: number) => store.credit({ userId, amount: n, description: 'Credit', idempotencyKey: null })
+  await Promise.all(Array.from({ length: 3000 }, (_, n) => credit(n + 1)))
+  const { exportTransactions } = store
+  let pages = 0
+  let ticks = 0
+  store.exportTransactions = async (of) => {
+    pages++
+    return await exportTransactions(of)
+  }
+  const count = () => {
+    ticks++
+    timer = setImmediate(count)
+  }
+  let timer = setImmediate(count)
+  expect(await exported(service, key)).toHaveLength(3001)
+  clearImmediate(timer)
+  expect(pages).toBe(13)
+  expect(ticks).toBeGreaterThan(pages / 2)
+  await service.stop()
+})
+
 test('rejects invalid filters, a missing scope and a second export at the same time', async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson()
