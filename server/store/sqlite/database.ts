@@ -16,6 +16,7 @@ const require = createRequire(import.meta.url)
 
 const openWaitMs = 5000
 const migrateWaitMs = 10_000
+const logBytesMax = 64 * 1_048_576
 export const migrationsFolder = fileURLToPath(new URL('./migrations', import.meta.url))
 
 export function databaseFile(dataDir: string): string {
@@ -50,6 +51,8 @@ export function openConnection(dataDir: string, busyTimeoutMs: number): Database
     db.pragma('temp_store = MEMORY')
     // Checkpoint after 16 MB of log instead of 4 MB, so that frequently changed pages are copied less often.
     db.pragma('wal_autocheckpoint = 4000')
+    // The log grows during a long read, such as a ledger check, and every start after a crash reads it.
+    db.pragma(`journal_size_limit = ${logBytesMax}`)
     assert(db.pragma('journal_mode', { simple: true }) === 'wal', 'the database is in WAL mode')
     assert(db.pragma('synchronous', { simple: true }) === 2, 'synchronous is FULL')
     db.pragma(`busy_timeout = ${busyTimeoutMs}`)

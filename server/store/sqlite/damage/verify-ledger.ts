@@ -13,32 +13,30 @@ import {
 import type { LedgerDifference, LedgerReport } from '../../ledger/ledger-report.ts'
 
 /**
- * Verifies the ledger on one snapshot. If `isStopped` returns true, the checks end early and the report must not be
- * used.
+ * Verifies the ledger. Each check reads its own snapshot. If `isStopped` returns true, the checks end early and the
+ * report must not be used.
  */
 export function verifyLedger(db: Database, isStopped = (): boolean => false): LedgerReport {
   db.function('sha256', { deterministic: true }, (text) => createHash('sha256').update(String(text)).digest('hex'))
-  return db.transaction((): LedgerReport => {
-    const differences: LedgerDifference[] = []
-    for (const check of ledgerChecks(sqlite)) {
-      if (isStopped()) break
-      try {
-        for (const row of db.prepare<[number], DifferenceRow>(`${check.sql} LIMIT ?`).all(differencesMax)) {
-          differences.push(ledgerDifference(check, row))
-        }
-      } catch (error) {
-        // An invalid value causes SQLITE_ERROR. All other errors concern the file.
-        if (codeOf(error) !== 'SQLITE_ERROR') throw error
-        differences.push(uncheckable(check, error))
+  const differences: LedgerDifference[] = []
+  for (const check of ledgerChecks(sqlite)) {
+    if (isStopped()) break
+    try {
+      for (const row of db.prepare<[number], DifferenceRow>(`${check.sql} LIMIT ?`).all(differencesMax)) {
+        differences.push(ledgerDifference(check, row))
       }
+    } catch (error) {
+      // An invalid value causes SQLITE_ERROR. All other errors concern the file.
+      if (codeOf(error) !== 'SQLITE_ERROR') throw error
+      differences.push(uncheckable(check, error))
     }
-    const read = (sql: string) => db.prepare<[], number>(sql).pluck().get() ?? 0
-    return {
-      ok: differences.length === 0,
-      accounts: read('SELECT count(*) FROM accounts'),
-      balanceUsd: formatUsd(read('SELECT sum(balance) FROM accounts')),
-      transactions: read('SELECT count(*) FROM transactions'),
-      differences,
-    }
-  })()
+  }
+  const read = (sql: string) => db.prepare<[], number>(sql).pluck().get() ?? 0
+  return {
+    ok: differences.length === 0,
+    accounts: read('SELECT count(*) FROM accounts'),
+    balanceUsd: formatUsd(read('SELECT sum(balance) FROM accounts')),
+    transactions: read('SELECT count(*) FROM transactions'),
+    differences,
+  }
 }

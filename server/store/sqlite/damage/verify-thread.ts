@@ -7,7 +7,18 @@ import { verifyLedger } from './verify-ledger.ts'
 
 const { file, stop } = workerData as VerifyThreadData
 const flag = new Int32Array(stop)
-const isStopped = () => Atomics.load(flag, 0) !== 0
+const longMs = 500
+const pauseMs = 100
+let statementFrom = performance.now()
+/**
+ * Called before each statement. After a long one, pauses so that the server can empty the log, which grows while a
+ * statement reads.
+ */
+const isStopped = () => {
+  if (performance.now() - statementFrom > longMs) Atomics.wait(flag, 0, 0, pauseMs)
+  statementFrom = performance.now()
+  return Atomics.load(flag, 0) !== 0
+}
 
 if (!isStopped()) {
   const db = new Database(file, { readonly: true, timeout: 5000 })
