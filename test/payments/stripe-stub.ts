@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-
 import { found, invalid, metadataIn, ok, pageOf, refuse, type Fields } from './stripe-answers.ts'
 import type { StubDispute, StubEvent, StubIntent, StubRefund, StubSession } from './stripe-objects.ts'
 

@@ -12,13 +12,13 @@ import {
   type ParsedConfig,
   type StdioServer,
 } from './agent-schema.ts'
-import type { AgentConfig, ChatPart, ErrandConfig, JsonSchema, OpenAIAgentConfig } from './define-config.ts'
+import type { AgentConfig, ErrandConfig, JsonSchema, OpenAIAgentConfig } from './define-config.ts'
 import { httpReply, httpRun } from '../http/http-agent.ts'
 import { modelReply, modelRun, textsBeside } from '../model/model-agent.ts'
 import { asModelAgent } from '../model/openai-model.ts'
 import type { FileBounds } from '../files/file-tokens.ts'
 import type { ResponseFormat } from '../run/chat-messages.ts'
-import type { ReplyRun } from '../run/open-steps.ts'
+import type { ReplyConfig } from '../run/execute-reply.ts'
 import { replyRun } from '../run/reply-task.ts'
 import type { EndpointRun } from '../run/endpoint-run.ts'
 import { withOutput } from '../run/check-output.ts'
@@ -61,32 +61,20 @@ export type Endpoint = {
   run: (run: EndpointRun) => unknown
 }
 
-export type Chat = FileBounds & {
+export type Chat = FileBounds & ReplyConfig & {
   /** Rates that users pay. Includes the rates of fallback models. */
   rates: ChatRates
   /** The agent's own model, then its fallbacks. Code and http agents have a single entry without a model id. */
   models: readonly ModelPrices[]
-  contextTokens: number
-  maxOutputTokens: number
-  hasReasoning: boolean
-  /** Whether prompts are marked as cacheable. `'1h'` requests a cache lifetime of one hour. */
-  caching: boolean | '1h'
   /** Whether the provider bills for reasoning that it does not stream. */
   hidesReasoning: boolean
   /** Media types of the files that a message may contain. Empty if the chat accepts no files. */
   accepts: readonly string[]
   /**
-   * Whether an AI SDK language model generates the replies. Such replies already include the connector calls. For all
-   * other agents, the service adds these calls.
-   */
-  isModel: boolean
-  /**
    * Strings that every model request contains in addition to messages and tools. Empty for code and http agents, which
    * report their prompt sizes themselves.
    */
   textsBeside: (format: ResponseFormat | undefined) => readonly string[]
-  connectorTokensMax: number
-  reply: (run: ReplyRun) => AsyncIterable<ChatPart>
 }
 
 /** Agent kinds that can run. An `openai` agent is first converted to a `model` agent. */

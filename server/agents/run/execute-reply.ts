@@ -2,7 +2,6 @@ import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promi
 import { ConnectorError } from '../../connectors/connector-spec.ts'
 import { callThrough, noConnectors, type RunConnectors } from '../../connectors/thread/run-connectors.ts'
 import { boundConnectors } from './bound-connectors.ts'
-import type { Chat } from '../config/catalogue.ts'
 import {
   roughTokens,
   roughTokensOf,
@@ -18,7 +17,7 @@ import { filesAtMost } from '../files/file-tokens.ts'
 import { ModelFailure, RequestRefusedError } from '../model/model-error.ts'
 import type { CreditWindow } from './credit-window.ts'
 import { ModelCalls } from './model-calls.ts'
-import { OpenSteps } from './open-steps.ts'
+import { OpenSteps, type ReplyRun } from './open-steps.ts'
 import { checkedStep, ReplyError, ReplyStream } from './reply-stream.ts'
 import type { ReplyUse } from './reply-use.ts'
 import { isInstance, type ChatOwed, type RunOutcome } from './run-outcome.ts'
@@ -32,10 +31,20 @@ const countMsMax = 2500
 const blocksMs = 2
 
 /** The settings of a chat that affect how a reply runs. */
-export type ReplyConfig = Pick<
-  Chat,
-  'caching' | 'connectorTokensMax' | 'contextTokens' | 'hasReasoning' | 'isModel' | 'maxOutputTokens' | 'reply'
->
+export type ReplyConfig = {
+  contextTokens: number
+  maxOutputTokens: number
+  hasReasoning: boolean
+  /** Whether prompts are marked as cacheable. `'1h'` requests a cache lifetime of one hour. */
+  caching: boolean | '1h'
+  /**
+   * Whether an AI SDK language model generates the replies. Such replies already include the connector calls. For all
+   * other agents, the service adds these calls.
+   */
+  isModel: boolean
+  connectorTokensMax: number
+  reply: (run: ReplyRun) => AsyncIterable<ChatPart>
+}
 
 export type ExecuteReply = {
   config: ReplyConfig

@@ -14,7 +14,7 @@ export type McpTool = {
   name: string
   title?: string
   description: string
-  /** As declared by the server. */
+  /** The server's own declaration. */
   effect?: ToolEffect
   inputSchema: JsonSchema
 }

@@ -92,7 +92,13 @@ function exportRoute({ fileName, open, scope, stallMs, type, ...route }: ExportR
         if (rate) headers.push(...rateHeaders(rate))
         headers.push('Content-Disposition', `attachment; filename="${fileName(userId)}"`)
         const { left } = streamReader(response, stallMs)
-        await writeLines(response, { headers, type, next: () => nextChunk(opened, { left, userId }), stallMs })
+        const next = async () => {
+          const chunk = await nextChunk(opened, { left, userId })
+          // The client can begin the next export as soon as it has received the end of this one.
+          if (chunk === undefined) exporting.delete(userId)
+          return chunk
+        }
+        await writeLines(response, { headers, type, next, stallMs })
       } finally {
         exporting.delete(userId)
         await lines?.return(undefined)
