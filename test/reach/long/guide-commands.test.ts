@@ -26,10 +26,7 @@ const elsewhere: Record<string, [page: string, text: string][]> = {
     ['README.md', 'TASK=$('],
     ['README.md', 'api /api/webhooks'],
   ],
-  'package/clone-scripts.test.ts': [
-    ['README.md', 'npm start\n'],
-    ['README.md', 'npm run errand -- init'],
-  ],
+  'package/clone-scripts.test.ts': [['README.md', 'npm start\n']],
   'mails/sign-up.test.ts': [['docs/guides/accounts.md', 'ERRAND_SIGN_UP=email']],
   'language-guide.test.ts': [
     ['docs/guides/languages.md', 'export ERRAND_URL'],
