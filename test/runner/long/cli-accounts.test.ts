@@ -59,6 +59,8 @@ test('finds a user by id, email or external id unless that matches two users', a
   expect(await run('users', 'credit', '--user', 'Customer 1', '--amount-usd', '1')).toMatchObject({
     balanceUsd: '1.0000',
   })
+  const { acts } = await run('audit', 'list', '--user', 'Customer 1')
+  expect(new Set(acts.map((act: { userId: string }) => act.userId))).toEqual(new Set([customer]))
   await expect(show('customer 1')).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('NOT_FOUND') })
 
   const namesake = await open(email)
