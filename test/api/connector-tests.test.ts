@@ -121,7 +121,7 @@ test('a connector to a closed port has status failed, and status ok once its URL
   expect((await calls.update(id, { name: 'Renamed' })).body).toMatchObject({ status: 'failed' })
   const untested = { status: 'untested', statusMessage: null, checkedAt: null }
   expect((await calls.update(id, { url: server.url })).body).toMatchObject(untested)
-  expect((await calls.tools(id)).body.total).toBe(2)
+  expect((await calls.tools(id)).body.total).toBe(tools.length)
   expect((await calls.get(id)).body).toMatchObject({ status: 'ok', statusMessage: null })
   expect((await calls.update(id, { auth: bearer })).body).toMatchObject(untested)
   await service.stop()

@@ -74,8 +74,19 @@ async function prepare() {
   const admin = await signUpAdmin(service)
   const person = await signUp(service)
   const { body: invited } = await admin.browser.post('/api/invitations', { email: 'invited@example.com' })
-  const platform = await PlatformCalls.open(service)
-  const token = await platform.post('/api/client-tokens', {}, { user: person.userId })
+  const { keyId: platformKeyId } = await PlatformCalls.open(service)
+  const token = await service.app.store.platform.createToken({
+    userId: person.userId,
+    tokenHash: 'of the token',
+    scopes: ['read'],
+    agents: null,
+    sessionId: null,
+    taskId: null,
+    maxCost: null,
+    isOnce: false,
+    createdBy: platformKeyId,
+    lifeMs: 3_600_000,
+  })
   const draft = { userId: person.userId, name: 'own', hint: 'abcd', scopes: ['read' as const], expiresAt: null }
   const { id: keyId } = await service.app.store.createKey({ ...draft, tokenHash: 'of the key' })
   const { id: taskId } = await service.runTask(await service.createKey(person.userId), 'test.free')
@@ -84,8 +95,8 @@ async function prepare() {
     taskId,
     invitationId: invited.id,
     keyId,
-    platformKeyId: platform.keyId,
-    platformTokenId: token.body.id,
+    platformKeyId,
+    platformTokenId: token.id,
   })
   return { service, admin, person, calls }
 }

@@ -119,7 +119,8 @@ test('reads every list of tasks and transactions in index order, without sorting
     /^(?!.* group by |.*\bdelete from |.* tasks_failed ).*from (tasks|task_tags|transactions)\b.* order by .* limit \?/i
   const lists = planned.filter(({ sql }) => isList.test(sql))
   expect(lists.length).toBeGreaterThanOrEqual(10)
-  expect(lists.filter(({ plan }) => plan.some((step) => /TEMP B-TREE|^SCAN/.test(step)))).toEqual([])
+  // `page` is one page of an export.
+  expect(lists.filter(({ plan }) => plan.some((step) => /TEMP B-TREE|^SCAN (?!page$)/.test(step)))).toEqual([])
 })
 
 test('lists by status or agent read only matching tasks, even without table statistics', () => {

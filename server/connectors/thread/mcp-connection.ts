@@ -14,7 +14,7 @@ export type McpTool = {
   name: string
   title?: string
   description: string
-  /** The server's own declaration. */
+  /** Declared by the server. */
   effect?: ToolEffect
   inputSchema: JsonSchema
 }

@@ -57,7 +57,7 @@ testConsole(
     await row.getByRole('link', { name: 'shop' }).click()
     await page.getByRole('heading', { name: 'shop' }).waitFor()
     await page.getByRole('table', { name: 'Credit per day' }).getByText('$2.5000').waitFor()
-    expect(await page.getByText('Users created').locator('xpath=following-sibling::*').textContent()).toBe('1')
+    expect(await page.getByText('Users created').locator('xpath=following-sibling::*[1]').textContent()).toBe('1')
     await opened.check('platform-key')
     const tokens = page.getByRole('table', { name: 'Client tokens' })
     await tokens.getByRole('button', { name: /^Revoke the token/ }).click()
