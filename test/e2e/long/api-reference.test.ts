@@ -25,7 +25,6 @@ testConsole('the reference is dark if the system is, and leads back to the conso
   const { page, service } = opened
   await page.emulateMedia({ colorScheme: 'dark' })
   await page.goto(`${service.url}/docs`)
-  await page.locator('.opblock').first().waitFor()
   expect(await page.evaluate(() => getComputedStyle(document.body).backgroundColor)).toBe('rgb(26, 26, 26)')
   await page.getByRole('link', { name: 'Errand console' }).click()
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
