@@ -143,7 +143,8 @@ export class ThreadHandle {
    */
   look(): void {
     if (this.#state === 'starting') {
-      if (performance.now() - this.#startedAt > startMsMax) void this.end('it did not load the configuration in time')
+      if (performance.now() - this.#startedAt > startMsMax)
+        void this.end(`it did not load the configuration within ${startMsMax / 1000} s`)
     } else if (!this.answers) {
       this.#takeBack()
       if (this.#overdue.size > 0) void this.end('it did not respond when a run timed out')
