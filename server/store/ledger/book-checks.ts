@@ -1,3 +1,4 @@
+import type { Dialect } from '../commands/statement.ts'
 import type { LedgerCheck } from './check-parts.ts'
 
 type Measure = {
@@ -35,14 +36,14 @@ const measures: readonly Measure[] = [
 /** Sum of all measures, so that one comparison reveals any difference. */
 const all = ['executions', 'failures', 'charged', 'refunded', 'written_off', 'provider_cost'].join(' + ')
 
-export const bookChecks = (): readonly LedgerCheck[] => [
+export const bookChecks = ({ noIndex }: Dialect): readonly LedgerCheck[] => [
   ...measures.map(({ ofTask, ofTurn, sum, what }): LedgerCheck => ({
     what: `${what} equals the sum of the daily books`,
     isMoney: false,
     sql: `SELECT "userId", NULL AS "taskId", sum(expected) AS expected, sum(actual) AS actual FROM (
               SELECT user_id AS "userId", sum(${ofTask}) AS expected, 0 AS actual
-                FROM tasks WHERE completed_at IS NOT NULL GROUP BY user_id
-              UNION ALL SELECT user_id, sum(${ofTurn}), 0 FROM turns WHERE settled_at IS NOT NULL GROUP BY user_id
+                FROM tasks WHERE completed_at IS NOT NULL GROUP BY ${noIndex}user_id
+              UNION ALL SELECT user_id, sum(${ofTurn}), 0 FROM turns WHERE settled_at IS NOT NULL GROUP BY ${noIndex}user_id
               UNION ALL SELECT user_id, 0, sum(${sum}) FROM book_days GROUP BY user_id) AS s
             GROUP BY "userId" HAVING sum(expected) <> sum(actual)`,
   })),

@@ -20,7 +20,7 @@ export const ledgerChecks = (dialect: Dialect): readonly LedgerCheck[] => [
   ...recordChecks(dialect),
   ...endChecks(dialect),
   ...eventChecks(dialect),
-  ...bookChecks(),
+  ...bookChecks(dialect),
   ...auditChecks(dialect),
 ]
 
