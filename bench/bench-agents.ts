@@ -15,6 +15,7 @@ const plan = {
 /** Benchmark agents: a no-op, one that blocks its thread, and a chat whose output depends only on the message. */
 export default defineConfig({
   ...(process.env['BENCH_PLAN'] && { plans: { bench: plan }, defaultPlan: 'bench' }),
+  ...(process.env['BENCH_TASKS_DAYS'] && { retention: { tasksDays: Number(process.env['BENCH_TASKS_DAYS']) } }),
   webhooks: { privateHosts: ['127.0.0.1'] },
   agents: [
     {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { draftKey } from '../server/auth/keys/manage-keys.ts'
 import { resolveLimits } from '../server/app/config.ts'
-import { SystemClock } from '../server/kernel/clock.ts'
+import { SystemClock, type Clock } from '../server/kernel/clock.ts'
 import { newId } from '../server/kernel/ids.ts'
 import { openSqliteStore } from '../server/store/sqlite/sqlite-store.ts'
 
@@ -13,9 +13,12 @@ export type BenchUser = { userId: string; key: string }
 export type BenchData = { template: string; users: (BenchUser & { limitedKey: string })[] }
 
 /** Creates a data directory with users, each with a key and a balance. Every server gets a copy of it. */
-export async function prepareData(userCount: number): Promise<BenchData> {
+export async function prepareData(
+  userCount: number,
+  { balance = 10_000_000, clock }: { balance?: number; clock?: Clock } = {},
+): Promise<BenchData> {
   const template = mkdtempSync(join(tmpdir(), 'errand-bench-template-'))
-  const store = openBenchStore(template)
+  const store = openBenchStore(template, clock)
   const users = await Promise.all(
     Array.from({ length: userCount }, async (_, index) => {
       const created = await store.createUser({
@@ -28,7 +31,7 @@ export async function prepareData(userCount: number): Promise<BenchData> {
       const { token, key } = draftKey({ userId, name: 'bench', scopes: [...scopes], expiresAt: null })
       const limited = draftKey({ userId, name: 'limited', scopes: [...scopes], expiresAt: null })
       await Promise.all([
-        store.credit({ userId, amount: 10_000_000, description: 'Benchmark', idempotencyKey: null }),
+        store.credit({ userId, amount: balance, description: 'Benchmark', idempotencyKey: null }),
         store.createKey(key),
         store.createKey({ ...limited.key, spendLimit: 10_000_000, spendReset: 'month', rateLimit: 1000 }),
       ])
@@ -39,11 +42,11 @@ export async function prepareData(userCount: number): Promise<BenchData> {
   return { template, users }
 }
 
-export function openBenchStore(dataDir: string) {
+export function openBenchStore(dataDir: string, clock?: Clock) {
   return openSqliteStore({
     dataDir,
     limits: resolveLimits({}, {}),
-    clock: (notBefore) => new SystemClock(notBefore),
+    clock: (notBefore) => clock ?? new SystemClock(notBefore),
     onFatal: (cause) => {
       throw cause
     },

@@ -5,6 +5,7 @@ import { resolveLimits } from '../server/app/config.ts'
 import { openPool } from '../server/store/postgres/connection/database.ts'
 import type { PgPool } from '../server/store/postgres/connection/driver.ts'
 import { openPostgresStore } from '../server/store/postgres/postgres-store.ts'
+import { eventsSince } from '../server/store/events/event-types.ts'
 import { PostgresProcess } from '../test/support/postgres-process.ts'
 import type { BenchUser } from './bench-data.ts'
 import { cpuSecondsOf, cpuSecondsOfChildren } from './bench-process.ts'
@@ -83,6 +84,11 @@ async function insertUsers(pool: PgPool, users: readonly BenchUser[]): Promise<v
     `INSERT INTO counters (user_id, kind, part, status, count)
      SELECT id, 'transaction', 'credit', '', 1 FROM unnest($1::text[]) AS id`,
     [ids],
+  )
+  // The ledger check expects an event of each credit after this time.
+  await insert(
+    `INSERT INTO settings (name, value) VALUES ('${eventsSince}', $1) ON CONFLICT (name) DO UPDATE SET value = $1`,
+    [String(now)],
   )
   // Collect the table statistics that a server has after it has been running for a while.
   await pool.query('ANALYZE')

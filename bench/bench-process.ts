@@ -4,6 +4,7 @@ import { profileOptions } from './profile.ts'
 
 export type BenchProcess = {
   url: string
+  pid: number
   residentMb: () => number
   cpuSeconds: () => number
   stop: () => Promise<void>
@@ -24,6 +25,7 @@ export async function startProcess(
   const url = await readUrl(child)
   return {
     url,
+    pid: child.pid!,
     residentMb: () => Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1024,
     cpuSeconds: () => cpuSecondsOf(child.pid!),
     stop,

@@ -29,7 +29,7 @@ export function serveArguments(dataDir: string, root = file('..')): string[] {
 type StartServer = { template: string; env?: Record<string, string>; args?: string[]; root?: string; core?: number }
 
 /** The variables that `npm run errand` sets. */
-const allocatorOptions = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072' }
+export const allocatorOptions = { MALLOC_ARENA_MAX: '2', MALLOC_MMAP_THRESHOLD_: '131072' }
 
 export async function startServer(
   kind: ServerKind,

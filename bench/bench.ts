@@ -20,17 +20,20 @@ import { measurePostgres } from './measure-postgres.ts'
 import { measureReads } from './measure-reads.ts'
 import { measureStart } from './measure-start.ts'
 import { measureSubmissions } from './measure-submissions.ts'
+import { benchCapacity } from './capacity/bench-capacity.ts'
 import { benchPeers } from './peers/bench-peers.ts'
 import { printProfiles, startProfiling } from './profile.ts'
 
 // Starts the service and minimal baseline servers ("floors"), and sends requests to them from this process. Prints each
 // result as a ratio to the baseline in the same run. `--quick` sends a tenth of the requests, and `--only NAME` runs
 // one group. `--against COMMIT` compares this checkout with that commit instead. `--peers` compares it with Fastify,
-// BullMQ and Redis. `--profile` also prints where the service spent its time.
+// BullMQ and Redis. `--capacity COUNT` measures it with that many tasks. `--profile` also prints where the service spent
+// its time.
 
 const { values } = parseArgs({
   options: {
     against: { type: 'string' },
+    capacity: { type: 'string' },
     only: { type: 'string' },
     peers: { type: 'boolean', default: false },
     profile: { type: 'boolean', default: false },
@@ -45,6 +48,11 @@ if (values.against !== undefined) {
 
 if (values.peers) {
   report(await benchPeers({ isQuick: values.quick, only: values.only, userCount }))
+  process.exit()
+}
+
+if (values.capacity !== undefined) {
+  report(await benchCapacity(Number(values.capacity), values.only))
   process.exit()
 }
 

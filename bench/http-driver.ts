@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 
 // Sends requests over keep-alive connections, with one request in flight on each. Uses plain sockets, because a client
 // library takes more CPU than the servers under test and would pull every ratio toward one.
@@ -24,9 +25,18 @@ type Drive = {
    * core, so use it only for single-threaded servers.
    */
   staysAwake?: boolean
+  /** How long each connection waits after a response, for a load below the server's capacity. */
+  pauseMs?: number
 }
 
-export async function drive({ url, connections, next, onBody, staysAwake = false }: Drive): Promise<DriveResult> {
+export async function drive({
+  url,
+  connections,
+  next,
+  onBody,
+  pauseMs,
+  staysAwake = false,
+}: Drive): Promise<DriveResult> {
   const { hostname, port } = new URL(url)
   const latencies: number[] = []
   const statuses: Record<number, number> = {}
@@ -45,6 +55,7 @@ export async function drive({ url, connections, next, onBody, staysAwake = false
         latencies.push(performance.now() - sentAt)
         statuses[status] = (statuses[status] ?? 0) + 1
         onBody?.(body)
+        if (pauseMs !== undefined) await sleep(pauseMs)
       }
       socket.destroy()
     }),

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { insertTasks, type BenchUser } from './bench-data.ts'
+import type { BenchProcess } from './bench-process.ts'
 import { startServer, type BenchServer } from './bench-servers.ts'
 import { atMost, type Measure, type Row } from './bench-table.ts'
 import { drive, requestBytes } from './http-driver.ts'
@@ -73,7 +74,7 @@ export const measureLists: Measure = async ({ isQuick, template, users }) => {
 
 const tagsOf = (index: number) => ({ kind: index % 1000 === 0 ? 'rare' : 'common' })
 
-export async function untilIdle(server: BenchServer): Promise<void> {
+export async function untilIdle(server: BenchProcess): Promise<void> {
   for (let busy = 1; busy > 0.05;) {
     const before = server.cpuSeconds()
     await sleep(1000)
