@@ -5,6 +5,7 @@ import type { SimWorld } from './sim-world.ts'
 import { linkStep } from './task-steps.ts'
 
 const peopleMin = 4
+const centUnits = 100
 const disputeMs = 120 * 86_400_000
 
 /**
@@ -15,10 +16,11 @@ export async function eraseStep(world: SimWorld): Promise<number> {
   const { checks, model, payments, random, state } = world
   const able = state.people.filter(({ isOfModels }) => !isOfModels)
   if (able.length <= peopleMin) return 0
+  const isDebtMade = random.chance(0.3) && (await bringIntoDebt(world, able))
   const refusals = new Map(able.map((one) => [one, refusalOf(world, one)]))
   const free = able.filter((one) => refusals.get(one) === undefined)
   const owing = able.filter((one) => refusals.get(one) === owes(one))
-  const preferred = random.pick([free, owing, able])
+  const preferred = isDebtMade ? owing : random.pick([free, owing, able])
   const person = random.pick(preferred.length > 0 ? preferred : able)
   const { balance, hasMethod, userId } = person
   const forfeit = balance + (random.chance(0.1) ? 1 : 0)
@@ -69,6 +71,38 @@ function refusalOf({ audit, now }: SimWorld, person: SimPerson): string | undefi
   if (topups.some(({ status }) => status === 'open')) return 'The account has an unpaid top-up'
   const isDisputed = topups.some((row) => row.disputed > 0 && row.updated_at > now - disputeMs)
   return isDisputed ? 'A payment of the account is disputed' : undefined
+}
+
+/** Debits a person's balance and then refunds one of the person's payments. Returns whether there was one to refund. */
+async function bringIntoDebt(world: SimWorld, able: SimPerson[]): Promise<boolean> {
+  const { checks, model, payments, random, state } = world
+  const idle = able.filter((one) => one.held === 0 && refusalOf(world, one) === undefined)
+  const paid = [...state.topups.values()].filter(
+    (topup) => topup.isPaid && topup.refunded < topup.amount && idle.some(({ userId }) => userId === topup.userId),
+  )
+  if (paid.length === 0) return false
+  const { amount, id, userId } = random.pick(paid)
+  const intent = payments.stub.intentOf(id)
+  const left = amount / centUnits - (intent.latest_charge?.amount_refunded ?? Infinity)
+  if (left <= 0) return false
+  const { balance } = model.person(userId)
+  if (balance > 0) {
+    model.askCredit(userId, -balance)
+    const { status } = await world.send({
+      kind: 'credit',
+      method: 'POST',
+      path: `/api/users/${userId}/credit`,
+      credential: await world.adminCredential(),
+      body: { amountUsd: usdOfUnits(-balance), reason: 'A simulated debit' },
+    })
+    checks.same(status, 200, `the status of a debit of ${balance} for ${userId}`)
+    world.refresh()
+  }
+  payments.tells(id, payments.stub.refund(intent, left), { kind: 'refunded', refunded: amount })
+  checks.same(await payments.send(payments.told.at(-1)!), 200, `the status of the refund of ${id}`)
+  await world.quiesce()
+  world.refresh()
+  return true
 }
 
 function owes({ owed }: SimPerson): string {
