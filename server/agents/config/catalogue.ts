@@ -61,21 +61,22 @@ export type Endpoint = {
   run: (run: EndpointRun) => unknown
 }
 
-export type Chat = FileBounds & ReplyConfig & {
-  /** Rates that users pay. Includes the rates of fallback models. */
-  rates: ChatRates
-  /** The agent's own model, then its fallbacks. Code and http agents have a single entry without a model id. */
-  models: readonly ModelPrices[]
-  /** Whether the provider bills for reasoning that it does not stream. */
-  hidesReasoning: boolean
-  /** Media types of the files that a message may contain. Empty if the chat accepts no files. */
-  accepts: readonly string[]
-  /**
-   * Strings that every model request contains in addition to messages and tools. Empty for code and http agents, which
-   * report their prompt sizes themselves.
-   */
-  textsBeside: (format: ResponseFormat | undefined) => readonly string[]
-}
+export type Chat = FileBounds &
+  ReplyConfig & {
+    /** Rates that users pay. Includes the rates of fallback models. */
+    rates: ChatRates
+    /** The agent's own model, then its fallbacks. Code and http agents have a single entry without a model id. */
+    models: readonly ModelPrices[]
+    /** Whether the provider bills for reasoning that it does not stream. */
+    hidesReasoning: boolean
+    /** Media types of the files that a message may contain. Empty if the chat accepts no files. */
+    accepts: readonly string[]
+    /**
+     * Strings that every model request contains in addition to messages and tools. Empty for code and http agents, which
+     * report their prompt sizes themselves.
+     */
+    textsBeside: (format: ResponseFormat | undefined) => readonly string[]
+  }
 
 /** Agent kinds that can run. An `openai` agent is first converted to a `model` agent. */
 type RunnableAgent = Exclude<AgentConfig, OpenAIAgentConfig>

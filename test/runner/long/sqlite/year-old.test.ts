@@ -1,14 +1,14 @@
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { fillYear } from '../../../bench/year-old.ts'
-import { must } from '../../../server/kernel/assert.ts'
-import { parseUsd } from '../../../server/kernel/money.ts'
-import { signIn } from '../../api/signed-in.ts'
-import testAgents from '../../support/test-agents.ts'
-import { storedPayloads } from '../../support/stored-payloads.ts'
-import { engine, queryRows } from '../../support/test-engine.ts'
-import { newDataDir, startService, type TestService } from '../../support/test-service.ts'
-import { unlimited } from '../task-checks.ts'
+import { fillYear } from '../../../../bench/year-old.ts'
+import { must } from '../../../../server/kernel/assert.ts'
+import { parseUsd } from '../../../../server/kernel/money.ts'
+import { signIn } from '../../../api/signed-in.ts'
+import testAgents from '../../../support/test-agents.ts'
+import { storedPayloads } from '../../../support/stored-payloads.ts'
+import { engine, queryRows } from '../../../support/test-engine.ts'
+import { newDataDir, startService, type TestService } from '../../../support/test-service.ts'
+import { unlimited } from '../../task-checks.ts'
 
 const dayMs = 86_400_000
 const retention = { tasksDays: 90, sessionsDays: 30 }
