@@ -58,9 +58,9 @@ class InProcessResponse extends Writable {
     return this
   }
 
-  writeHead(status: number, headers: readonly string[] | Record<string, HeaderValue> = {}): this {
+  writeHead(status: number, headers: string[] | Record<string, HeaderValue> = {}): this {
     this.statusCode = status
-    if (!(headers instanceof Array)) for (const name in headers) this.setHeader(name, headers[name]!)
+    if (!Array.isArray(headers)) for (const name in headers) this.setHeader(name, headers[name]!)
     else for (let at = 0; at < headers.length; at += 2) this.setHeader(headers[at]!, headers[at + 1]!)
     this.headersSent = true
     return this

@@ -31,11 +31,9 @@ export async function init(folder: string): Promise<void> {
     await writeFile(to, basename(to) === 'package.json' ? manifest(text, folder, tarballs) : text, { flag: 'wx' })
   }
   for (const tarball of tarballs.values()) await copyFile(tarball, join(folder, basename(tarball)))
-  const [, npmNode = ''] = /\bnode\/v(\d+\.\d+)/.exec(process.env['npm_config_user_agent'] ?? '') ?? []
-  const isOld = npmNode !== '' && npmNode.localeCompare('22.18', 'en', { numeric: true }) < 0
   const enter = resolve(folder) === process.cwd() ? '' : `cd ${folder} && `
   process.stdout.write(
-    `Wrote ${files.length + tarballs.size} files to ${resolve(folder)}. Next, with Node 22.18 or newer${isOld ? ` (yours is ${npmNode})` : ''}:\n\n  ${enter}npm install && npm start\n\nSee README.md for more.\n`,
+    `Wrote ${files.length + tarballs.size} files to ${resolve(folder)}. Next, with Node 22.18 or newer:\n\n  ${enter}npm install && npm start\n\nSee README.md for more.\n`,
   )
 }
 

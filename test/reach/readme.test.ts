@@ -29,7 +29,7 @@ async function agentOfReadme(): Promise<(typeof quickstart)['agents'][number]> {
     const config = join(folder, 'errand.config.ts')
     writeFileSync(config, code)
     const loaded = (await import(config)) as { default: typeof quickstart }
-    return loaded.default.agents[0]!
+    return loaded.default.agents[0]
   } finally {
     rmSync(folder, { recursive: true })
   }

@@ -31,7 +31,7 @@ export function exportRoutes(parts: ExportParts, stallMs: number): Route[] {
       type: linesType,
       fileName: (userId) => `errand-${userId}.ndjson`,
       stallMs,
-      async open(userId) {
+      open: () => async (userId) => {
         await parts.store.audit.note({ action: 'user.exported', userId })
         return exportLines(parts, userId)
       },
@@ -43,10 +43,10 @@ export function exportRoutes(parts: ExportParts, stallMs: number): Route[] {
       type: `${tableType}; charset=utf-8`,
       fileName: () => 'errand-transactions.csv',
       stallMs,
-      open(userId, { query }) {
+      open({ query }) {
         const parsed = ExportTransactionsInput.safeParse(readQuery(query, fields))
         if (!parsed.success) throw badInput(parsed.error.issues)
-        return transactionsCsv(parts.store, { input: parsed.data, userId })
+        return (userId) => transactionsCsv(parts.store, { input: parsed.data, userId })
       },
     }),
   ]
@@ -58,7 +58,8 @@ type ExportRoute = Pick<Route, 'path' | 'operation' | 'isAudited'> & {
   type: string
   fileName: (userId: string) => string
   stallMs: number
-  open: (userId: string, routed: RoutedRequest) => AsyncGenerator<string> | Promise<AsyncGenerator<string>>
+  /** Throws if the query is invalid. */
+  open: (routed: RoutedRequest) => (userId: string) => AsyncGenerator<string> | Promise<AsyncGenerator<string>>
 }
 
 /** Streams a file as fast as the client reads. A user can have one export of each kind in progress. */
@@ -79,6 +80,7 @@ function exportRoute({ fileName, open, scope, stallMs, type, ...route }: ExportR
       const caller = must(context.caller, 'the route requires authentication')
       requireOwn(caller)
       const { userId } = caller
+      const start = open(routed)
       if (exporting.has(userId)) {
         const message = 'An export of this account is already in progress. Retry when it has ended.'
         throw new ErrandError('RATE_LIMIT_EXCEEDED', message, { isOtherRate: true, retryAfterSeconds })
@@ -86,7 +88,7 @@ function exportRoute({ fileName, open, scope, stallMs, type, ...route }: ExportR
       exporting.add(userId)
       let lines: AsyncGenerator<string> | undefined
       try {
-        const opened = (lines = await open(userId, routed))
+        const opened = (lines = await start(userId))
         holdAnswer(context)
         const rate = await rateOf(context)
         if (rate) headers.push(...rateHeaders(rate))
