@@ -1,14 +1,10 @@
 import { rmSync, statSync } from 'node:fs'
 import { constants } from 'node:os'
 import { join } from 'node:path'
-import type { BenchUser } from '../bench-data.ts'
 import { formatValue, type Row } from '../bench-table.ts'
 import { measureBackup, measureStart, measureUserLists, measureVerify } from './measure-folder.ts'
 import { measureSweep } from './measure-sweep.ts'
-import { yearOldFolder } from './year-old-folder.ts'
-
-/** A data directory that a year of service has filled. */
-export type YearOldFolder = { dataDir: string; users: readonly BenchUser[]; count: number }
+import { yearOldFolder, type YearOldFolder } from './year-old-folder.ts'
 
 const groups: Record<string, (folder: YearOldFolder) => Promise<Row[]>> = {
   start: measureStart,
@@ -28,7 +24,8 @@ export async function benchCapacity(count: number, only: string | undefined): Pr
   }
   process.stderr.write(`writing ${count.toLocaleString('en')} tasks…\n`)
   const from = performance.now()
-  const { dataDir, users } = await yearOldFolder(count)
+  const folder = await yearOldFolder(count)
+  const { dataDir } = folder
   process.on('exit', () => rmSync(dataDir, { recursive: true, force: true }))
   const gb = statSync(join(dataDir, 'errand.db')).size / 1e9
   const rows: Row[] = [
@@ -37,7 +34,7 @@ export async function benchCapacity(count: number, only: string | undefined): Pr
   ]
   for (const name of names) {
     process.stderr.write(`${name}…\n`)
-    const measured = await groups[name]!({ dataDir, users, count })
+    const measured = await groups[name]!(folder)
     for (const { unit, value, what } of measured) process.stderr.write(`  ${what}: ${formatValue(value, unit)}\n`)
     rows.push(...measured)
   }

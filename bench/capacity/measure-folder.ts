@@ -12,7 +12,7 @@ import { atMost, type Row } from '../bench-table.ts'
 import { drive, requestBytes, type DriveResult } from '../http-driver.ts'
 import { taskRequests } from '../postgres-side.ts'
 import { median } from '../paired-rates.ts'
-import type { YearOldFolder } from './bench-capacity.ts'
+import type { YearOldFolder } from './year-old-folder.ts'
 
 const starts = 3
 const listTimes = 20

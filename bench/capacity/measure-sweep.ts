@@ -9,9 +9,8 @@ import { drive } from '../http-driver.ts'
 import { untilIdle } from '../measure-lists.ts'
 import { median, medianRatio, quartiles, takeTurns } from '../paired-rates.ts'
 import { taskRequests } from '../postgres-side.ts'
-import type { YearOldFolder } from './bench-capacity.ts'
 import { runErrand, serve } from './measure-folder.ts'
-import { dayMs } from './year-old-folder.ts'
+import { dayMs, type YearOldFolder } from './year-old-folder.ts'
 
 const rounds = 10
 const perRound = 1500

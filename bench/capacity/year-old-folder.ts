@@ -21,11 +21,13 @@ const request = JSON.stringify({
 })
 const response = JSON.stringify({ summary: 'A summary of the text, with what matters to the user. '.repeat(5) })
 
+export type YearOldFolder = { dataDir: string; users: readonly BenchUser[]; count: number }
+
 /**
  * Creates a data directory that contains `count` tasks from the last year, with the same rows as if the service had run
  * them: charges and refunds with their running balances, counters, daily books, and the last day's idempotency keys.
  */
-export async function yearOldFolder(count: number): Promise<{ dataDir: string; users: readonly BenchUser[] }> {
+export async function yearOldFolder(count: number): Promise<YearOldFolder> {
   const until = Date.now() - 3_600_000
   const from = until - yearMs
   const { template: dataDir, users } = await prepareData(userCount, { balance, clock: { now: () => from } })
@@ -98,7 +100,7 @@ export async function yearOldFolder(count: number): Promise<{ dataDir: string; u
     }
   })()
   db.close()
-  return { dataDir, users }
+  return { dataDir, users, count }
 }
 
 function insertsInto(db: Database.Database) {
