@@ -14,7 +14,7 @@ type Reading = {
   root: ParamsJsonSchema
   /** References that are being resolved. A reference that is already in this list is recursive. */
   references: readonly string[]
-  /** Number of fields that may still be created. Limits the form of a deeply nested schema. */
+  /** Number of fields that may still be created. Without this limit, a deeply nested schema would create a huge form. */
   budget: { left: number }
   /** Property name. Undefined for the root, and for items and variants without a title. */
   name: string | undefined

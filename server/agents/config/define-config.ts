@@ -199,11 +199,11 @@ export type ModelFallback = {
   readonly cost?: ChatCost
 }
 
-/** An agent backed by a language model of the AI SDK. */
+/** An agent backed by an AI SDK language model. */
 export type ModelAgentConfig = AgentBase & {
-  /** Calls a language model of the AI SDK. */
+  /** Calls an AI SDK language model. */
   readonly kind: 'model'
-  /** Any language model object of the AI SDK, such as `openai('gpt-5-mini')`. */
+  /** Any AI SDK language model object, such as `openai('gpt-5-mini')`. */
   readonly model: ModelObject
   /**
    * Models to call, in order, if the previous ones fail; at most 4. The service calls the next model if a provider is

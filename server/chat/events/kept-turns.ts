@@ -11,8 +11,8 @@ import type { ChatTurn } from '../chat-turn.ts'
 import { eventsGone, TurnFeed, type OnDisconnect, type TurnReader } from './turn-feed.ts'
 
 /**
- * Maximum number of characters that the events of all turns may take in memory. Above this, memory is freed until at
- * most seven eighths of the limit are in use.
+ * Maximum total size of all turns' events in memory, in characters. Above it, events are dropped until at most seven
+ * eighths of the limit are used.
  */
 const charsMax = 67_108_864
 const charsEighth = charsMax / 8

@@ -109,7 +109,7 @@ export function* listPlatformKeys(on: Reads, page: Page): Op<{ keys: PlatformKey
   return { keys: (yield* rows).map((found) => toRecord(found, now)), total }
 }
 
-/** Sums the last `days` UTC days, including today, oldest first. */
+/** Returns the credit granted on each of the last `days` UTC days, including today, oldest first. */
 export function* readCreditDays(on: Reads, { days, keyId }: { keyId: string; days: number }): Op<CreditDay[]> {
   const today = dayOf(yield* on.now())
   const sums: CreditDay[] = []

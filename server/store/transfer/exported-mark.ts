@@ -4,8 +4,7 @@ import { StoreOpenError } from '../store-open-error.ts'
 export const exportedSetting = 'exported'
 
 /**
- * Throws if the installation was exported. A server started by mistake would run queued tasks a second time, and accept
- * credits that are missing from the new installation.
+ * Throws if the installation was exported. A server started by mistake would run queued tasks a second time, and accept credits that the new installation never receives.
  */
 export function assertNotExported(exportedAt: string | undefined): void {
   if (exportedAt === undefined) return

@@ -311,7 +311,7 @@ testConsole(
     const { userId } = opened.visitor
     await expect.poll(async () => (await store.getTask({ userId, taskId: running }))?.status).toBe('processing')
     const page = await opened.open(`/tasks/${await create(opened, {})}`)
-    await page.getByText('Your account runs at most 1 task at a time.').waitFor()
+    await page.getByText('Your account can run at most 1 task at a time.').waitFor()
     await opened.check('task-queued-by-plan')
     await page.getByRole('link', { name: 'View running tasks' }).click()
     await page.getByRole('link', { name: `…${running.slice(-8)}` }).waitFor()
