@@ -47,13 +47,13 @@ export function TransactionList() {
             value={type ?? ''}
             onChange={(event) => setType(event.currentTarget.value)}
           />
-          <PeriodFields label="Created" period={period} />
           <DownloadButton
             label="Download CSV"
             fileName={fileNameOf(filter)}
             content={() => readCsv(`/api/transactions/export?${new URLSearchParams(filter)}`)}
             buttonProps={{ disabled: !query.data || query.data.total === 0 }}
           />
+          <PeriodFields label="Created" period={period} />
           {sessionId !== '' && <SessionFilter sessionId={sessionId} onClear={() => setSession('')} />}
         </Group>
         <QueryState

@@ -80,6 +80,9 @@ export function paymentTables({ check, index, number, sql, table, text, uniqueIn
         'recharge_whole',
         sql`(${account.rechargeBelow} IS NULL) = (${account.rechargeTo} IS NULL) AND (${account.rechargeBelow} IS NULL) = (${account.rechargeMonthlyMax} IS NULL) AND ${account.rechargeBelow} < ${account.rechargeTo}`,
       ),
+      index('payment_accounts_recharge')
+        .on(account.userId)
+        .where(sql`recharge_topup_id IS NOT NULL OR recharge_below IS NOT NULL`),
     ],
   )
 

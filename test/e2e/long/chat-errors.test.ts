@@ -48,7 +48,7 @@ testConsole(
     await send(page, 'The second')
     await page
       .getByText(
-        /At most 1 agent executions per minute are allowed\. Wait before you try again\. You can send again at \d\d:\d\d:\d\d/,
+        /At most 1 agent executions per minute are allowed\. Wait before you try again\. You can send messages again at \d\d:\d\d:\d\d/,
       )
       .waitFor()
     await page.getByText(/^In \d+ seconds?$/).waitFor()

@@ -648,6 +648,7 @@ CREATE UNIQUE INDEX "tasks_quote" ON "tasks" USING btree ("quote_id") WHERE quot
 CREATE INDEX "tasks_leased" ON "tasks" USING btree ("lease_until") WHERE lease_until IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "topups_user" ON "topups" USING btree ("user_id","created_at");--> statement-breakpoint
 CREATE UNIQUE INDEX "topups_checkout" ON "topups" USING btree ("checkout_id") WHERE checkout_id IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "payment_accounts_recharge" ON "payment_accounts" USING btree ("user_id") WHERE recharge_topup_id IS NOT NULL OR recharge_below IS NOT NULL;--> statement-breakpoint
 CREATE UNIQUE INDEX "topups_payment" ON "topups" USING btree ("payment_id") WHERE payment_id IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "topups_created" ON "topups" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "topups_open" ON "topups" USING btree ("created_at") WHERE status = 'open';--> statement-breakpoint

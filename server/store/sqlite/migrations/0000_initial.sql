@@ -350,6 +350,7 @@ CREATE TABLE `payment_accounts` (
 	CONSTRAINT "recharge_whole" CHECK(("payment_accounts"."recharge_below" IS NULL) = ("payment_accounts"."recharge_to" IS NULL) AND ("payment_accounts"."recharge_below" IS NULL) = ("payment_accounts"."recharge_monthly_max" IS NULL) AND "payment_accounts"."recharge_below" < "payment_accounts"."recharge_to")
 ) STRICT;
 --> statement-breakpoint
+CREATE INDEX `payment_accounts_recharge` ON `payment_accounts` (`user_id`) WHERE recharge_topup_id IS NOT NULL OR recharge_below IS NOT NULL;--> statement-breakpoint
 CREATE TABLE `platform_keys` (
 	`id` text PRIMARY KEY NOT NULL,
 	`name` text NOT NULL,
