@@ -43,6 +43,7 @@ export function TransactionList() {
         <Group mb="sm" gap="sm" align="flex-end">
           <NativeSelect
             label="Type"
+            w={180}
             data={typeChoices}
             value={type ?? ''}
             onChange={(event) => setType(event.currentTarget.value)}

@@ -27,7 +27,7 @@ testConsole("a tab discards its account's data once another tab logs in as a dif
   await page.evaluate(() => sessionStorage.setItem('errand.chat.draft.ses_1', '"of ada"'))
 
   const other = await page.context().newPage()
-  await opened.open('/login', other)
+  await opened.open('/login?returnTo=%2Fbilling', other)
   await other.getByLabel('Email').fill(grace.email)
   await other.getByLabel('Password', { exact: true }).fill(grace.password)
   await other.keyboard.press('Enter')
