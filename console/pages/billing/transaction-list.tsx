@@ -9,7 +9,7 @@ import { readCsv } from '../../parts/download/read-csv.ts'
 import { EmptyState } from '../../parts/empty-state.tsx'
 import { useOffset, useSearchField } from '../../parts/hooks/use-search-field.ts'
 import { Pager } from '../../parts/pager.tsx'
-import { PeriodFields, usePeriod } from '../../parts/period/period-fields.tsx'
+import { fieldWidth, PeriodFields, usePeriod } from '../../parts/period/period-fields.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
 import { RouterLink } from '../../parts/router-link.tsx'
 import { transactionColumns } from './transaction-columns.tsx'
@@ -43,18 +43,18 @@ export function TransactionList() {
         <Group mb="sm" gap="sm" align="flex-end">
           <NativeSelect
             label="Type"
-            w={180}
+            w={fieldWidth(180)}
             data={typeChoices}
             value={type ?? ''}
             onChange={(event) => setType(event.currentTarget.value)}
           />
+          <PeriodFields label="Created" period={period} />
           <DownloadButton
             label="Download CSV"
             fileName={fileNameOf(filter)}
             content={() => readCsv(`/api/transactions/export?${new URLSearchParams(filter)}`)}
             buttonProps={{ disabled: !query.data || query.data.total === 0 }}
           />
-          <PeriodFields label="Created" period={period} />
           {sessionId !== '' && <SessionFilter sessionId={sessionId} onClear={() => setSession('')} />}
         </Group>
         <QueryState
