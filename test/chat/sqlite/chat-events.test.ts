@@ -137,7 +137,7 @@ test('an unknown finishReason fails the reply', async () => {
   const events = await talker.chat(say({ do: 'raw', part }))
   expect(expectOneEnd(events, 'error').error).toMatchObject({
     code: 'AGENT_ERROR',
-    message: expect.stringContaining('Use stop, length, content_filter'),
+    message: expect.stringContaining('Use one of stop, length, content_filter'),
   })
   await service.stop()
 })
