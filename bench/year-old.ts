@@ -4,7 +4,6 @@ import { openPayloads } from '../server/app/open-payloads.ts'
 import { draftKey } from '../server/auth/keys/manage-keys.ts'
 import { assert, must } from '../server/kernel/assert.ts'
 import { newId } from '../server/kernel/ids.ts'
-import type { PayloadStore } from '../server/payloads/payload-store.ts'
 import { scopes } from '../server/store/access/key-types.ts'
 import { sendsMail } from '../server/store/mails/mail-types.ts'
 import { openPostgresStore } from '../server/store/postgres/postgres-store.ts'
@@ -67,7 +66,7 @@ export async function fillYear({ databaseUrl, dataDir, days = 365, tasks }: Inst
   return year.people.map(({ key, userId }) => ({ key, userId }))
 }
 
-type Parts = { store: Store; payloads: PayloadStore; clock: { now(): number } }
+type Parts = { store: Store; payloads: Awaited<ReturnType<typeof openPayloads>>; clock: { now(): number } }
 
 class Year {
   readonly people: Person[] = []

@@ -105,7 +105,7 @@ export const personalData: Record<string, PersonalTable> = {
   },
   tasks: {
     erase: eraseTasks,
-    kept: 'The ledger refers to them. Rows contain ids, status, price, usage and times, but no contents, tags or URLs.',
+    kept: 'The ledger refers to them. Rows contain ids, status, price, usage and times.',
     exported: ['task'],
   },
   task_tags: { kept: null, exported: ['task'] },
