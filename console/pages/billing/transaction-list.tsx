@@ -9,7 +9,7 @@ import { readCsv } from '../../parts/download/read-csv.ts'
 import { EmptyState } from '../../parts/empty-state.tsx'
 import { useOffset, useSearchField } from '../../parts/hooks/use-search-field.ts'
 import { Pager } from '../../parts/pager.tsx'
-import { fieldWidth, PeriodFields, usePeriod } from '../../parts/period/period-fields.tsx'
+import { PeriodFields, usePeriod } from '../../parts/period/period-fields.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
 import { RouterLink } from '../../parts/router-link.tsx'
 import { transactionColumns } from './transaction-columns.tsx'
@@ -17,6 +17,8 @@ import { isTransactionType, transactionTypes } from './transaction-type.tsx'
 
 const limit = 50
 
+/** Leaves room for the download in the same row of a phone. */
+const thirdWidth = { base: 'calc(50% - 58px)', sm: 175 }
 const typeChoices = [
   { value: '', label: 'All' },
   ...Object.entries(transactionTypes).map(([value, { plural }]) => ({ value, label: plural })),
@@ -40,20 +42,20 @@ export function TransactionList() {
   return (
     <Stack gap="lg">
       <div>
-        <Group mb="sm" gap="sm" align="flex-end">
+        <Group mb={6} gap="sm" align="flex-end">
           <NativeSelect
             label="Type"
-            w={fieldWidth(180)}
+            w={thirdWidth}
             data={typeChoices}
             value={type ?? ''}
             onChange={(event) => setType(event.currentTarget.value)}
           />
-          <PeriodFields label="Created" period={period} />
+          <PeriodFields label="Created" period={period} w={thirdWidth} />
           <DownloadButton
-            label="Download CSV"
+            label="CSV"
             fileName={fileNameOf(filter)}
             content={() => readCsv(`/api/transactions/export?${new URLSearchParams(filter)}`)}
-            buttonProps={{ disabled: !query.data || query.data.total === 0 }}
+            buttonProps={{ 'aria-label': 'Download CSV', disabled: !query.data || query.data.total === 0 }}
           />
           {sessionId !== '' && <SessionFilter sessionId={sessionId} onClear={() => setSession('')} />}
         </Group>

@@ -9,7 +9,7 @@ type DownloadButtonProps = {
   fileName: string
   /** JSON text, or a file of any type. */
   content: string | (() => string | Promise<string | Blob>)
-  buttonProps?: ButtonProps
+  buttonProps?: ButtonProps & { 'aria-label'?: string }
 }
 
 export function DownloadButton({ label, fileName, content, buttonProps }: DownloadButtonProps) {

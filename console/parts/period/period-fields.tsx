@@ -1,4 +1,4 @@
-import { Select, TextInput } from '@mantine/core'
+import { Select, TextInput, type BoxProps } from '@mantine/core'
 import { useSearchField } from '../hooks/use-search-field.ts'
 
 const hourMs = 3_600_000
@@ -47,7 +47,9 @@ function dayOf(text: string, daysLater: number): Date | undefined {
 /** At most half of a phone's width, so that two fields fit in a row. */
 export const fieldWidth = (px: number) => `min(${px}px, calc(50% - 6px))`
 
-export function PeriodFields({ label, period }: { label: string; period: Period }) {
+type PeriodFieldsProps = { label: string; period: Period; w?: BoxProps['w'] }
+
+export function PeriodFields({ label, period, w = fieldWidth(170) }: PeriodFieldsProps) {
   const { from, setFrom, setTime, setTo, time, to } = period
   return (
     <>
@@ -61,7 +63,7 @@ export function PeriodFields({ label, period }: { label: string; period: Period 
         value={time === ofDays || Object.hasOwn(spans, time) ? time : ''}
         onChange={(next) => setTime(next ?? '')}
         allowDeselect={false}
-        w={fieldWidth(170)}
+        w={w}
       />
       {time === ofDays && (
         <>
