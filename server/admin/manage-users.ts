@@ -100,7 +100,7 @@ export async function updateUser(
   if (changesLimits) requirePlatform(caller, 'limits')
   assertKnown(parts.catalogue, input)
   const platform = platformOf(caller)
-  // Only a platform key's limits can be rejected, so they are set before anything else changes.
+  // A platform key's limits can be rejected, so apply them before changing anything else.
   if (changesLimits && platform) {
     const { erasedAt } = await getUser(parts, { caller, userId })
     if (erasedAt === null) await changeLimits(parts, { caller, input })
@@ -148,7 +148,7 @@ function assertKnown(catalogue: Catalogue, { limits, plan }: z.output<typeof Upd
   assertAgents(catalogue, { agentIds: limits?.agents, path: 'limits.agents' })
 }
 
-/** Platform keys can erase only users that they can see, and cannot leave a payment method at the provider. */
+/** Platform keys can erase only users that they can see, and cannot set `leaveSavedMethod`. */
 export async function eraseUser(
   parts: UserParts & { port?: PaymentParts['port'] },
   { caller, input }: Change<z.output<typeof EraseUserInput>>,

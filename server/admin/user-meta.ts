@@ -1,7 +1,7 @@
 import type { RestMeta } from '../procedures/procedure.ts'
 import type { PlatformScope } from '../store/platform/platform-types.ts'
 
-// Parts that the descriptions of the user operations share.
+// Constants and helpers for describing the user operations.
 
 export const bodyErrors = { 400: 'The body is invalid.', 413: 'The body is too large.', 415: 'The body is not JSON.' }
 const adminOnly = { 403: 'The caller is not an admin with a browser login.' }

@@ -151,7 +151,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     })
     const quotes = new Quotes({ clock, read: options.secrets })
     const running = { access, agents, catalogue, clock, log, payloads, quotes, store, tracing, vault }
-    // Known only once the server listens. Only requests read it, and they arrive later.
+    // Unknown until the server listens. Only requests read it, and they arrive later.
     let listensOn = ''
     const baseUrl = () => options.baseUrl ?? listensOn
     const { current: secret } = options.secrets()

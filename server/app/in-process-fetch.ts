@@ -6,8 +6,8 @@ import type { ClientFetch } from '../../client/connection.ts'
 type Handle = (request: IncomingMessage, response: ServerResponse) => void
 
 /**
- * Returns a `fetch` that calls `handle` directly. Sending the requests as HTTP over a stream took a third of the time of
- * a task submission.
+ * Returns a `fetch` that calls `handle` directly. Sending the requests as HTTP over a stream took a third of the time
+ * needed to submit a task.
  */
 export function inProcessFetch(handle: Handle): ClientFetch {
   return (url, { body, headers, method = 'GET', signal }) =>

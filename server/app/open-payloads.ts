@@ -48,8 +48,8 @@ export async function openPayloads(settings: PayloadSettings, store: Names, cloc
 type Place = { store: Names; refusal: string }
 
 /**
- * Throws if the database references payloads but this location has none of the first `pollsMax`. A few payloads may be
- * lost, but if all are missing, the settings name the wrong location.
+ * Throws if the database references payloads but the first `pollsMax` of them are missing from this location. A few
+ * payloads may be lost, but if so many are missing, the settings name the wrong location.
  */
 async function assertPayloadsFound(payloads: PayloadStore, { refusal, store }: Place): Promise<PayloadStore> {
   try {

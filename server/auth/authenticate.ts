@@ -30,8 +30,8 @@ type AuthenticatorParts = {
 }
 
 /**
- * Kind and hash of a valid token. Cached by Authorization header, because computing them took 5% of the time of a read
- * request.
+ * Kind and hash of a valid token. Cached by Authorization header, because computing them took 5 % of a read request's
+ * time.
  */
 type KnownToken = { kind: TokenKind; tokenHash: string }
 const knownMax = 10_000

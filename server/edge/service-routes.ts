@@ -102,7 +102,7 @@ export function createRoutes(parts: RouteParts): RouteTable {
 }
 
 /**
- * Redirects logged-in users to the overview. Serves the page if the URL has a query, which contains a single sign-on
+ * Serves the login page. Redirects logged-in users to the overview, unless the URL has a query with a single sign-on
  * error or the page to return to.
  */
 function serveLogin({ authenticate, basePath, console }: RouteParts): Handler {

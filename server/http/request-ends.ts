@@ -12,7 +12,7 @@ type RequestEndsParts = {
   tracing: ServiceTracing | undefined
 }
 
-/** Counted as the status if the client disconnected before the response. Never sent. */
+/** Recorded as the status if the client disconnected before the response. Never sent. */
 const clientLeft = 499
 
 export type RequestEnds = {

@@ -77,7 +77,8 @@ function assertHead({ request }: RoutedRequest): void {
   }
   // Clients send an empty Host header if their URL has no host.
   if (headers.host && !isHost(headers.host)) throw badField('Host', 'Must be a host name or an IP address')
-  // Node's parser rejects these too, but only after it has emitted the request, which would then already run.
+  // Node's parser rejects these too, but only after it has emitted the request, so the request would already be
+  // running.
   if (headers['transfer-encoding'] !== undefined && !/^chunked$/i.test(headers['transfer-encoding'])) {
     throw badField('Transfer-Encoding', 'Must be chunked')
   }

@@ -12,7 +12,7 @@ export type MailSettings = {
 }
 type Sender = { name: string; address: string }
 
-/** Address that every mail server accepts: ASCII, one line, without comments. */
+/** Email address in a form that every mail server accepts: ASCII, one line, without comments. */
 export const MailAddress = z.email().max(254)
 
 const loopback = /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/

@@ -45,7 +45,7 @@ export const canceled: RunOutcome = { kind: 'failed', error: taskCanceled, isPat
 
 /**
  * Returns the maximum duration of a run. A task with connectors gets twice the endpoint's timeout, because the run may
- * wait for connectors for as long as the timeout.
+ * also wait that long for connectors.
  */
 export function longestRunMs(
   { catalogue }: Pick<RunTaskParts, 'catalogue'>,

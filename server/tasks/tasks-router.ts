@@ -124,7 +124,7 @@ export const tasksRouter = (parts: CreateTaskParts & CancelTaskParts) =>
         ),
       ),
 
-    /** The resolver returns only once the stream is open, so a rejection still gets its own HTTP status. */
+    /** The resolver returns only after the stream is open, so a rejection still gets its own HTTP status. */
     events: procedure
       .meta({ isStream: true })
       .input(TaskEventsInput)

@@ -21,9 +21,7 @@ const commitSeconds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.2
 
 const taskEnds = ['completed', 'failed', 'interrupted'] as const
 const chatEnds = ['finished', 'truncated', 'failed'] as const
-/**
- * Error codes of failed runs. AGENT_INTERRUPTED is not one of them: interrupted runs have the outcome `interrupted`.
- */
+/** Error codes of failed runs, except AGENT_INTERRUPTED: interrupted runs have the outcome `interrupted`. */
 const failureCodes = new Set<string>(taskFailureCodes.filter((code) => code !== 'AGENT_INTERRUPTED'))
 
 /**

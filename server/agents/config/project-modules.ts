@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 // A project is a configuration file and the modules that it imports, except packages. Only the main thread reads them
-// from disk. Agent threads get copies from it, so all threads run the same code even if files have changed since.
+// from disk. Agent threads get copies from it, so all threads run the same code even if files have since changed.
 
 /** The files of a project with their sources. The configuration file comes first. */
 export type ProjectModules = Map<string, { format: string | null | undefined; source: Buffer }>
@@ -57,7 +57,7 @@ export function modulesOf(path: string): ProjectModules | undefined {
 }
 
 /**
- * Packages that a configuration file can import from any folder: this one, and the Zod version that parses the file's
+ * Packages that a configuration file in any folder can import: this package, and the Zod version that parses the file's
  * schemas.
  */
 const providedPackages = /^(?:zod|errand|errand\/(?:client|adapters\/.+))$/

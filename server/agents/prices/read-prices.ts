@@ -98,7 +98,7 @@ function times(rate: number, markup: number): number {
   return product
 }
 
-/** Returns the kinds of usage whose price is below cost, each with its margin in percent of the price. */
+/** Returns the kinds of usage whose price is below cost, each with its margin as a percentage of the price. */
 export function lossesOf({ cost, rates }: ChatPrices): { what: string; marginPercent: number }[] {
   if (!cost) return []
   const loss = (what: string, price: number, own: number) =>

@@ -62,7 +62,10 @@ export class TokenCount {
     this.#tail = tail
   }
 
-  /** Adds characters without their text. `tokens` assumes that they have the average rate of the counted text. */
+  /**
+   * Adds characters without their text. `tokens` assumes that they have as many tokens per character as the counted
+   * text.
+   */
   extrapolate(chars: number): void {
     this.#chars += chars
   }

@@ -99,7 +99,7 @@ export async function executeTask({
       ...(tokens && { tokens }),
     }
     const result = await endpoint.run({ ...own, ...(traceparent !== undefined && { traceparent }) })
-    // Charges count only once the task can no longer be canceled, because canceling it refunds them.
+    // Charges are final only when the task can no longer be canceled, because canceling it refunds them.
     await forbidding
     hasEnded = true
     const outcome = encodeResult(result, resultBytesMax)

@@ -76,8 +76,8 @@ export class OpenSteps {
   }
 
   /**
-   * Returns an upper bound of the usage so far. Includes tool calls whose price is reserved but that are not yet in the
-   * reply.
+   * Returns an upper bound of the usage so far. Includes tool calls with a reserved price that are not in the reply
+   * yet.
    */
   #bound(): ChatUsed {
     const { bound } = this.#of.stream.use

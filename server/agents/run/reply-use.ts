@@ -247,7 +247,7 @@ export class ReplyUse {
     )
   }
 
-  /** Returns an estimated usage with the tokens that the provider probably read from or wrote to its cache. */
+  /** Adds the provider's probable cache reads and writes to an estimated usage. */
   #cached({ cachedPromptTokens: sentBefore = 0, ...used }: Partial<TokenCounts>): Partial<TokenCounts> {
     const { promptTokens = 0 } = used
     const { caching } = this.#options
@@ -282,7 +282,7 @@ export class ReplyUse {
     return bound
   }
 
-  /** Returns how many bytes of text half of `room` pays for, at one token per byte. */
+  /** Returns the maximum bytes of text that half of `room` covers, at one token per byte. */
   #bytesBeforeCounting(): number {
     const { around, message, room } = this.#options
     const rates = this.#ratesMax

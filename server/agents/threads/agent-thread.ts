@@ -44,7 +44,7 @@ function send(message: FromThread): void {
   setImmediate(flush)
 }
 
-/** Sends a message immediately, for an agent that may block its thread right afterwards. */
+/** Sends a message immediately, because the agent may block its thread right afterwards. */
 function sendNow(message: FromThread): void {
   send(message)
   flush()

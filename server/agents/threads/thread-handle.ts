@@ -250,7 +250,7 @@ export class ThreadHandle {
       } else if (message.type === 'unusable') {
         void this.end(message.message)
       } else if (message.type === 'log') {
-        // The thread limits the log lines of each run. Lines without a run share a quota of the whole thread.
+        // The thread limits the log lines of each run. Lines without a run share one quota per thread.
         if (message.runId !== '' || this.#mayLog()) this.#options.onLog(message)
         if (message.run !== undefined) this.#runs.get(message.run)?.onLog?.(message)
       } else if (message.type === 'batches') {
@@ -343,7 +343,9 @@ export class ThreadHandle {
   }
 }
 
-/** A run that was alone in its thread must have ended it. Among several runs, any may be the cause. */
+/**
+ * Blames a run for running out of memory only if it was alone in its thread. Any of several runs could be the cause.
+ */
 function outcomeOfEnd(reason: string, isOnly: boolean): RunOutcome {
   const outOfMemory = /memory/i.test(reason)
   if (isOnly && outOfMemory) {

@@ -4,8 +4,8 @@ import { ErrandError } from '../../kernel/errors.ts'
 const loopbackHosts = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /**
- * Origins that browsers can use to reach the service: the base URL's and, for a loopback URL, those of the other
- * loopback host names. The Host header only selects one of them.
+ * Origins that browsers can use to reach the service: the base URL's origin and, for a loopback URL, the origins of the
+ * other loopback host names. The Host header only selects one of them.
  */
 export class OwnOrigins {
   readonly #baseUrl: () => string

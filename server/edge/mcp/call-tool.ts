@@ -71,7 +71,7 @@ async function waitFor(
   const { caller, idempotencyKey } = ctx
   const { userId } = caller
   const called = { what, request: requestOf({ ctx, session }, message.id), isOneClient: session !== '' }
-  // An Idempotency-Key identifies a repeated call on every node.
+  // With an Idempotency-Key, every node recognizes a repeated call.
   const isKeyed = idempotencyKey !== null
   // The client of an earlier identical call may have disconnected. Wait long enough to notice that.
   if (!isKeyed && calls.earlierTask(called) === undefined) await calls.noticed(what)
@@ -122,7 +122,7 @@ function cancelOf(tasks: TaskAccess['tasks'], task: { caller: Caller; taskId: st
   }
 }
 
-/** Returns the key by which a cancel notification finds the client's request. */
+/** Returns a key for the client's request, so that a cancel notification can find it. */
 export function requestOf({ ctx, session }: Pick<McpCall, 'ctx' | 'session'>, id: unknown): string {
   return `${credentialOf(ctx.caller)} ${session} ${JSON.stringify(id)}`
 }

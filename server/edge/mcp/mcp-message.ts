@@ -89,7 +89,7 @@ export function readMessage(body: unknown, headers: IncomingHttpHeaders): McpMes
   const isCurrent = claimed !== undefined || (named === currentRevision && id !== undefined)
   const message = { id, method, params, meta, isCurrent, revision: named ?? revisionWithoutHeader }
   if (isCurrent) return { ...message, revision: currentOf(message, headers) }
-  // The client and the server agree on a revision only in the handshake.
+  // `initialize` may name any revision, because the handshake negotiates one.
   if (method !== 'initialize' && !revisions.includes(message.revision)) throw unsupported(message.revision)
   return message
 }

@@ -33,7 +33,7 @@ export type OpenCall = {
 
 export type CalledAs = {
   what: string
-  /** Client and request id, by which a cancel notification finds the call. */
+  /** Client and request id. A cancel notification identifies the call with them. */
   request: string
   /** Whether this client is distinguishable from all others, so that its request ids are unique. */
   isOneClient: boolean

@@ -41,8 +41,8 @@ export async function answerTask(
 }
 
 /**
- * Handles `tasks/result`, with which clients of the earlier revision wait for the end of a task. After a disconnect,
- * they may call it again.
+ * Handles `tasks/result`. Clients of the earlier revision call it to wait until a task ends. After a disconnect, they
+ * may call it again.
  */
 export async function waitForTask(
   of: TaskAccess,

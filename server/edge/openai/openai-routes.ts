@@ -17,8 +17,8 @@ const read = ['GET', 'HEAD']
 const reading: readonly Scope[] = ['read', 'execute']
 
 /**
- * Additional headers that cross-origin pages may send to these routes. OpenAI's client describes itself in many
- * headers.
+ * Additional headers that cross-origin pages may send to these routes, including the many that OpenAI's client uses to
+ * describe itself.
  */
 const allowedHeaders = [
   'Errand-Session',

@@ -10,7 +10,7 @@ export type ReplyEnd =
   | { kind: 'finished' | 'cut'; usage: ChatUsage; costUsd: string; code: string | null; error: null }
   | { kind: 'failed' | 'stopped'; usage: ChatUsage | null; costUsd: string; error: ErrandError }
 
-/** Errors after which the generated part of a reply is still useful. */
+/** Codes of errors that cut off a reply but leave its generated part useful. */
 const cutting = new Set(['INSUFFICIENT_BALANCE', 'BUDGET_REACHED', 'LIMIT_REACHED', 'AGENT_TIMEOUT'])
 
 type Of = { userId: string; turnId: string; hasText: boolean }
@@ -59,7 +59,7 @@ const refused: Record<string, ErrorCode> = {
 }
 
 /**
- * Marks a failure as final unless its code is in `refused`. Otherwise clients would retry automatically, but only the
+ * Marks a failure as final (unless its code is in `refused`), so that clients do not retry it automatically. Only the
  * user should decide to run the request again.
  */
 function failure(code: string, message: string): ErrandError {

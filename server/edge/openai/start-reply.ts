@@ -55,7 +55,7 @@ export async function startReply(parts: OpenaiParts, routed: RoutedRequest, ask:
     : sent && sent.retries > 0 && (await openRepeated(sent))
   const turn = earlier || (await start())
   holdAnswer(context)
-  // A turn can have several readers but only one row in the database, so mark it if any of them disconnects.
+  // A turn can have several readers but only one database row, so mark the row if any reader disconnects.
   const onCut = () => sent && noteLeft({ digest: sent.digest, resourceId: turn.turnId })
   return readBy(turn, { left: reader.left, patienceMs: isRepeated ? repeatMs : 0, onCut })
 

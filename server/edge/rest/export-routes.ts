@@ -96,7 +96,7 @@ function exportRoute({ fileName, open, scope, stallMs, type, ...route }: ExportR
         const { left } = streamReader(response, stallMs)
         const next = async () => {
           const chunk = await nextChunk(opened, { left, userId })
-          // The client can begin the next export as soon as it has received the end of this one.
+          // Clear the entry before the response ends, because the client may start its next export immediately.
           if (chunk === undefined) exporting.delete(userId)
           return chunk
         }
@@ -112,7 +112,7 @@ function exportRoute({ fileName, open, scope, stallMs, type, ...route }: ExportR
 type Reader = { left: AbortSignal; userId: string }
 
 async function nextChunk(lines: AsyncGenerator<string>, { left, userId }: Reader): Promise<string | undefined> {
-  // SQLite answers within the current tick, so without this the whole export would run in one.
+  // SQLite answers within the current tick, so without this the whole export would run in a single tick.
   await ownTurn(userId)
   let chunk = ''
   while (chunk.length < chunkChars && !left.aborted) {

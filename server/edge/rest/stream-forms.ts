@@ -101,7 +101,7 @@ export const eventsForm: AnswerForm = {
   error: restForm.error,
 }
 
-/** Whether the client asks for errors in the same format as for all other operations. */
+/** Whether the Accept header requests the error format of all other operations. */
 function wantsPlain({ headers: { accept = '' } }: IncomingMessage): boolean {
   return (accept.includes('application/json') || accept.includes(eventsType)) && !accept.includes('ndjson')
 }

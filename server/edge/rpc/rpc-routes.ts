@@ -101,8 +101,8 @@ function assertSomeCall(calls: readonly string[], caller: AnyCaller): void {
 
 /**
  * Returns the input of a plain call: a single query or mutation with JSON input. For such a call, tRPC's own handler
- * would create a fetch Request, a Response and their streams, which takes two thirds of the time of a task submission.
- * Returns undefined for everything else, including malformed input, which tRPC handles.
+ * would create a fetch Request, a Response and their streams, which would take two thirds of the time needed to submit
+ * a task. Returns undefined for everything else, including malformed input, which tRPC handles.
  */
 function plainInput({ query, request }: RoutedRequest, body: string | undefined): object | undefined {
   const { 'content-type': type, 'trpc-accept': accept } = request.headers

@@ -5,7 +5,7 @@ type ConnectionLimits = { connectionsMax: number; stallMs: number }
 
 /**
  * Connections allowed beyond the limit. Each gets one response: a 503, or the requested page if its route is never
- * turned away (health, metrics). If idle, it is closed after `spareMsMax` to make room for others.
+ * turned away (health, metrics). An idle one is closed after `spareMsMax` to make room for others.
  */
 const spareMax = 256
 const spareMsMax = 2000

@@ -77,8 +77,8 @@ export function releaseGate(request: Visitor): void {
 }
 
 /**
- * Waits for an event-loop tick for a request's next step. A waiting request takes no slot, because one user's waiting
- * requests could take all of them. Throws 503 if no slot is free afterwards.
+ * Waits until a request's next step can run in its own event-loop tick. Meanwhile the request takes no slot, because
+ * one user's waiting requests could take all of them. Throws 503 if no slot is free afterwards.
  */
 export async function requestTurn(request: IncomingMessage, owner: string | null): Promise<void> {
   releaseGate(request)
@@ -149,8 +149,8 @@ export class RequestGate {
   }
 
   /**
-   * Returns whether the request is admitted. An admitted request takes a slot until `releaseGate`, starting once its
-   * body, if any, has arrived.
+   * Returns whether the request is admitted. An admitted request takes a slot from the arrival of its body, if any,
+   * until `releaseGate`.
    */
   enter(request: Visitor, sender?: Sender): boolean {
     const { method } = request

@@ -46,8 +46,8 @@ export async function createResponse(wire: OpenaiParts, routed: RoutedRequest, b
     const opened = await place.open()
     if (isKept) ({ sessionId } = opened)
     const onRefused = async () => {
-      // The session that `open` created is deleted now. If an earlier reply answers the request, that reply belongs to
-      // another session.
+      // The session that `open` created is about to be deleted. If another copy of the request was admitted, its reply
+      // belongs to another session.
       sessionId = null
       await opened.onRefused?.()
     }
@@ -175,7 +175,7 @@ function referencedOf({ store }: ResponseInput, sessionId: string | undefined): 
 
 type Continued = { caller: Caller; ofHeader: string | undefined; input: ResponseInput }
 
-/** Returns the session to continue, which a request can name in three ways, or undefined. */
+/** Returns the session to continue, or undefined. A request can name it in three ways. */
 async function continuedOf(wire: OpenaiParts, { caller, input, ofHeader }: Continued): Promise<string | undefined> {
   const { conversation, previous_response_id: previousId, store } = input
   const named = typeof conversation === 'string' ? conversation : conversation?.id

@@ -35,7 +35,7 @@ export function textPart(text: string) {
   return { type: 'output_text', text, annotations: [], logprobs: [] }
 }
 
-/** The clients of OpenAI and Open Responses expect reasoning as a summary. */
+/** OpenAI and Open Responses clients expect reasoning as a summary. */
 export function reasoningPart(text: string) {
   return { type: 'summary_text', text }
 }
