@@ -13,7 +13,7 @@ export type AnswerForm = {
   /** Returns the body of an error that belongs to no call. By default, the REST error body. */
   errorText?: (error: ErrandError) => string
   answer: (routed: RoutedRequest, result: unknown) => Promise<void>
-  /** Returns the response to an error. By default, status and headers are those of the error. */
+  /** Returns the response to an error. By default, it has the error's status and headers. */
   error: (
     error: ErrandError,
     routed: RoutedRequest,

@@ -58,7 +58,7 @@ export function createListener(parts: ListenerParts): Server {
       requestTimeout: requestTimeoutMs,
       connectionsCheckingInterval: checkEveryMs,
       keepAliveTimeout: keepAliveTimeoutMs,
-      // Node would respond to requests without a Host header itself, without our error body.
+      // Otherwise, Node itself would reject requests without a Host header, without our error body.
       requireHostHeader: false,
       // Join repeated Authorization and Host headers, so that such requests are rejected. Otherwise, Node would use the
       // first header.

@@ -41,7 +41,7 @@ export class FairPlaces {
   readonly #now: () => number
   readonly #amounts = new Map<string, number>()
   readonly #yielding = new Set<Held>()
-  /** Waiting requests by user, in the order in which the users are served. */
+  /** Waiting requests by user, in serving order. */
   readonly #lines = new Map<string, Waiting[]>()
   #taken = 0
 

@@ -89,7 +89,7 @@ export class TaskEnds {
     return waiter
   }
 
-  /** Call this only after the end of the task is durable. */
+  /** Call this only after the task's end is durable. */
   taskEnded(taskId: string): void {
     this.#wake(taskId)
     this.#signals?.send('task-ended', taskId)

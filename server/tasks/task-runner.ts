@@ -171,8 +171,8 @@ export class TaskRunner {
   }
 
   /**
-   * Stops starting tasks, and waits for the running ones until their timeouts, but at most `drainSeconds`. Then
-   * interrupts the remaining ones. Queued tasks remain queued for the next start.
+   * Stops starting tasks. Waits for the running ones until their timeouts, but no longer than `drainSeconds`, then
+   * interrupts the rest. Queued tasks remain queued for the next start.
    */
   async drain(): Promise<void> {
     if (this.isAccepting) {

@@ -79,7 +79,7 @@ function describe(thrown: unknown, depth = 0): string {
     case 'AI_NoObjectGeneratedError':
     case 'AI_NoOutputGeneratedError':
       return "The model's output does not match the endpoint's schema. Try again, or simplify the schema."
-    // A stream chunk in an unexpected format, such as the error of a server that imitates the provider's API.
+    // A stream chunk in an unexpected format, such as an error from a server that imitates the provider's API.
     case 'AI_TypeValidationError':
     case 'AI_JSONParseError': {
       const words = wordsOf(value)

@@ -9,8 +9,7 @@ export function cacheMarks(agent: ModelAgentConfig): LanguageModelMiddleware {
 
 /**
  * Marks the end of the instructions and the end of the prompt. The provider caches the prompt up to each mark, and the
- * next call of the conversation reads that part from the cache. Providers ignore marks in the format of other
- * providers.
+ * next call of the conversation reads that part from the cache. Providers ignore marks in another provider's format.
  */
 function withCacheMarks(prompt: Prompt, { caching = false }: ModelAgentConfig): Prompt {
   if (caching === false) return prompt

@@ -22,7 +22,7 @@ import { checkedStep, ReplyError, ReplyStream } from './reply-stream.ts'
 import type { ReplyUse } from './reply-use.ts'
 import { isInstance, type ChatOwed, type RunOutcome } from './run-outcome.ts'
 
-/** Burst size after which a reply sends its output and yields to other replies. */
+/** A reply that has produced this much output sends it and yields to other replies. */
 const burstChars = 16_384
 const burstEvents = 128
 const overstayMs = 5000

@@ -20,8 +20,7 @@ type ExecuteTask = Pick<RunTaskOptions, 'onForbidCancel' | 'onProgress' | 'onWai
 }
 
 /**
- * Waiting for connectors ends this long before the run's timeout, because a timeout would count as a failure of the
- * agent.
+ * Stop waiting for connectors this long before the run's timeout, because a timeout would count as the agent's failure.
  */
 const connectorMarginMs = 1000
 

@@ -145,8 +145,8 @@ function startsWith(texts: readonly string[], start: readonly string[]): boolean
 }
 
 /**
- * Returns how many prompt tokens were already sent before, and how many are new. Counts only strings that no provider
- * has counted yet.
+ * Returns how many prompt tokens were sent before, and how many are new. Counts only strings that no provider has
+ * counted yet.
  */
 async function promptTokensOf({ earlier, files, size, texts }: SentPrompt, before: CountedRequest | undefined) {
   if (!before) {

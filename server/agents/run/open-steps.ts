@@ -32,7 +32,7 @@ export type ReplyRun = Omit<RunOf<ChatRun>, 'history' | 'parts'> & {
    * Never called for an agent without fallbacks.
    */
   readonly onModel: (model: number, hasAnswered: boolean) => void
-  /** Reserves the price of a call of one of the agent's own tools. Rejects if the reply is stopped. */
+  /** Reserves the price of calling one of the agent's own tools. Rejects if the reply is stopped. */
   readonly openCall: () => Promise<void>
 }
 

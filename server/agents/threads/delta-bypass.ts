@@ -20,7 +20,7 @@ type ModelListener = {
  * them later, joined.
  *
  * Parts keep the SDK's order. In each step, the first text waits until the step has also started in the SDK's stream.
- * After a tool call, the text of the step passes through the SDK again, after the call:
+ * After a tool call, the step's text passes through the SDK again, so that it follows the call:
  *
  *   waiting ──began()──▶ open ──a tool call passes──▶ through
  */

@@ -21,7 +21,7 @@ type ThreadHostOptions = ThreadOptions & { threads: number; connectorLimits: Pro
 type Waiting = {
   start: RunStart
   signal: AbortSignal
-  /** Generation of the configuration under which the run was admitted. Defaults to the current one. */
+  /** Configuration generation when the run was admitted. Defaults to the current one. */
   generation?: number
   resolve: (outcome: RunOutcome) => void
   onBatch?: (batch: ChatBatch) => void

@@ -123,7 +123,7 @@ export class OpenCalls {
     }
   }
 
-  /** Cancels the request of a client. Does nothing if several requests match. */
+  /** Cancels a client's request. Does nothing if several requests match. */
   cancelRequest(request: string): void {
     const [waiter, ...others] = this.#byRequest.get(request) ?? []
     if (others.length === 0) waiter?.controller.abort()

@@ -15,8 +15,8 @@ const errorLine = '{"type":"error"'
 const deltaField = '"delta":"'
 
 /**
- * Reads lines from the service, in which the delta is the last field. Forwards the escaped text unchanged, because
- * parsing and serializing each delta took several times as long.
+ * Reads lines from the service, which end with the delta field. Forwards the escaped text unchanged, because parsing
+ * and serializing each delta took several times as long.
  */
 export function readDeltas(lines: string, { onDelta, onEnd }: DeltaReader): void {
   for (let start = 0, end = lines.indexOf('\n'); end !== -1; start = end + 1, end = lines.indexOf('\n', start)) {

@@ -26,8 +26,8 @@ export class Sender {
   reads = 0
   writes = 0
   /**
-   * `sample` is the number of the gate's sampling period in which this sender last started a read. `begun` counts the
-   * reads it started in that period.
+   * `sample` is the number of the last sampling period when this sender started a read. `begun` counts the reads it
+   * started in that period.
    */
   begun = 0
   sample = 0
@@ -113,13 +113,13 @@ export function overloaded(): ErrandError {
  * late response to every request.
  *
  * Most reads finish quickly, so few are in flight at any time. The limit on reads therefore applies to all reads
- * started in one sample. Long polls do not count while they wait, because they cost nothing then. A batch counts as its
- * number of calls only once its user is known, because an unauthenticated client could name many calls.
+ * started in one sampling period. Long polls do not count while they wait, because they cost nothing then. A batch
+ * counts as its number of calls only after its user is known, because an unauthenticated client could name many calls.
  *
  * The time that requests take depends on the machine and its other load, so the limits follow the delay of the event
  * loop. They fall while the delay is too long and requests are the cause, and then rise again step by step.
  *
- *   share of the limits ──loop late, limit half used──▶ × target ÷ delay, at most to a tenth, and not below the minimum
+ *   share of the limits ──loop late, limit half used──▶ × target ÷ delay, but at least × 0.1; never below the minimum
  *                       ──loop in time───────────────▶ × 1.1, or × 1.02 while less than half is used, up to 1
  *
  * A user gets at most three quarters of a limit, or a quarter if other users have requests and half of the slots are

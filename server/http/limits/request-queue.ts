@@ -21,8 +21,8 @@ const strangersName = ''
 const knownMax = 10_000
 const credentialsCharsMax = 1024
 /**
- * Maximum number of credentials to remember per user. Otherwise, a user with many credentials would displace those of
- * others.
+ * Maximum number of credentials to remember per user. Otherwise, a user with many credentials would displace other
+ * users' credentials.
  */
 const ofUserMax = 16
 
@@ -58,7 +58,7 @@ export class RequestQueue<Arrived extends Waiting> {
   readonly #strangers = new Sender(null)
   readonly #byCredentials = new Map<string, Sender>()
   readonly #byUser = new Map<string, { sender: Sender; credentials: string[] }>()
-  /** Queued requests by sender, in the order in which the senders are served. */
+  /** Queued requests by sender, in serving order. */
   readonly #waiting = new Map<Sender, Entry<Arrived>[]>()
   readonly #places = new FairPlaces(bounds)
   #since: number | undefined
