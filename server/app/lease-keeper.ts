@@ -33,8 +33,7 @@ const renewalsLeftOut = 3
  * share a database.
  *
  * During a database outage all leases expire, and the first node to reconnect would consider all others dead. A node
- * therefore settles the work of others only after it has reached the database without a break for the duration of a
- * lease.
+ * therefore settles the work of others only after unbroken contact with the database for the duration of a lease.
  *
  * Settling a dead node's chats can take longer than a lease, so it runs concurrently with the renewals. Otherwise, the
  * settling node would be considered dead too.

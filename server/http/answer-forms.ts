@@ -28,7 +28,7 @@ export const restForm: AnswerForm = {
 }
 
 export const eventsType = 'text/event-stream'
-/** Interval of keep-alive lines. Some proxies close a connection after 30 silent seconds. */
+/** Interval of keep-alive lines. Some proxies close a connection after 30 seconds of silence. */
 export const silentMs = 15_000
 
 /** Sends comment lines to keep a silent connection of server-sent events open. */

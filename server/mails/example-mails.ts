@@ -14,7 +14,7 @@ const dataOf: Partial<Record<MailKind, Record<string, string>>> = {
 }
 const defaultLook: MailLook = { name: 'Errand', baseUrl: 'https://agents.example.com' }
 
-/** The email contains example data, and its links do not work. */
+/** Renders an email with example data. Its links do not work. */
 export function exampleMail(kind: MailKind, look = defaultLook): Pick<OutgoingMail, 'subject' | 'text' | 'html'> {
   const email = 'ada@example.com'
   const url = `${look.baseUrl}/invitation#example`

@@ -52,8 +52,8 @@ function sendNow(message: FromThread): void {
 
 /**
  * Queues a batch of a reply. The batch is built when it is sent, so that it contains all output up to then. After four
- * flushes within 8 ms, further batches are buffered, because waking the main thread for each batch makes up a
- * seventh of the cost of handling a stream.
+ * flushes within 8 ms, buffers further batches, because waking the main thread for each one makes up a seventh of a
+ * stream's cost.
  */
 function sendBatch(make: () => FromThread): void {
   outbox.push(make)

@@ -10,7 +10,9 @@ const checksumChars = 6
 const tokenPattern = new RegExp(`^errand_(sk|pk|ct)_([0-9A-Za-z]{${randomChars}})([0-9A-Za-z]{${checksumChars}})$`)
 const kinds: Record<string, TokenKind> = { sk: 'key', pk: 'platform', ct: 'client' }
 
-/** Returns a prefix such as `errand_sk_`, 30 random base62 characters (178 bits) and a 6-character checksum. */
+/**
+ * Creates a token: a prefix such as `errand_sk_`, 30 random base62 characters (178 bits) and a 6-character checksum.
+ */
 export function newToken(kind: TokenKind): string {
   let random = ''
   for (let char = 0; char < randomChars; char++) random += alphabet[randomInt(alphabet.length)]

@@ -95,8 +95,8 @@ async function waitFor(
     const reader = { left: gone, stallMs: 0, cutOff: () => {} }
     const stream = await TaskStream.open(tasks, { userId, taskId, reader })
     holdAnswer(ctx)
-    // In the current revision, a disconnect cancels the call, unless the client sent a key and may therefore return at
-    // any time, on any node.
+    // In the current revision, a disconnect cancels the call. With a key, the task continues instead, because the
+    // client may return at any time, on any node.
     const endWhenLeft = isKeyed ? 'goes on' : message.isCurrent ? 'canceled' : 'left'
     return new WaitingCall({ tasks, stream, taskId, left, call, endWhenLeft })
   } catch (error) {

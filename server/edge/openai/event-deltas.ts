@@ -3,7 +3,7 @@ import type { EndEvent } from './reply-end.ts'
 export type DeltaKind = 'text' | 'reasoning'
 
 export type DeltaReader = {
-  /** Receives the text JSON-escaped, without quotes. */
+  /** Receives JSON-escaped text without its quotes. */
   onDelta: (kind: DeltaKind, literal: string) => void
   onEnd: (event: EndEvent) => void
 }

@@ -7,8 +7,8 @@ const invalid = 'invalid_request_error'
 const noQuota = 'insufficient_quota'
 
 /**
- * Maps error codes to OpenAI's status, type and code. OpenAI's clients retry after 408, 409, 429 and 5xx, so an error
- * that a retry cannot fix gets another status, or a header that prevents the retry.
+ * Maps error codes to OpenAI's status, type and code. OpenAI's clients retry after 408, 409, 429 and 5xx. An error that
+ * a retry cannot fix gets a different status, or a header that prevents the retry.
  */
 const wire: Record<ErrorCode, Wire> = {
   BAD_REQUEST: { type: invalid, code: 'invalid_value' },

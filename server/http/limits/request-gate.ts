@@ -26,7 +26,7 @@ export class Sender {
   reads = 0
   writes = 0
   /**
-   * `sample` is the number of the last sampling period when this sender started a read. `begun` counts the reads it
+   * `sample` is the number of the last sampling period in which this sender started a read. `begun` counts the reads it
    * started in that period.
    */
   begun = 0

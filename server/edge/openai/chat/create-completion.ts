@@ -89,8 +89,8 @@ function reasonOf({ code, kind }: Charged): 'stop' | 'length' | 'content_filter'
 }
 
 /**
- * Returns the requested maximum number of output tokens, but at most the agent's own maximum, because clients may send
- * a value meant for another model.
+ * Returns the requested maximum number of output tokens, but no more than the agent's own. Clients may send a value
+ * meant for another model.
  */
 function maxTokensOf(
   { max_completion_tokens: ofCompletion, max_tokens: older }: CompletionInput,
