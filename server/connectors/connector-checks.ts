@@ -52,8 +52,8 @@ export class ConnectorChecks {
   }
 
   /**
-   * Runs work that connects to a server of the user's choice. Throws CONFLICT if too many calls of the user are in
-   * progress, and RATE_LIMIT_EXCEEDED if too many started within a minute.
+   * Runs work that connects to a server of the user's choice. Throws CONFLICT if the user has too many calls in
+   * progress, or RATE_LIMIT_EXCEEDED after too many calls within a minute.
    */
   async within<Result>(userId: string, work: () => Promise<Result>): Promise<Result> {
     const place = this.#running.open(userId)

@@ -39,7 +39,7 @@ export type ConnectorParts = {
   servers: () => OfferedServers
   checks: ConnectorChecks
   clock: Clock
-  /** Determines whether a sign-in is allowed (only over https or on this machine), and the URL to which it returns. */
+  /** Determines whether a sign-in is allowed (only over https or on this machine), and the URL it returns to. */
   origins: { mayLogIn: boolean; baseUrlFor: (request: IncomingMessage) => string }
   signIns: SignInParts
   store: Store

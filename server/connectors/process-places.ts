@@ -42,7 +42,7 @@ export async function takeProcesses(
   }
 }
 
-/** Opens a connection, for which the caller must already have taken a slot. */
+/** Opens a connection. The caller must already have taken a slot for it. */
 export function openConnection(
   spec: ConnectorSpec,
   { bounds, renew, signal }: Options & ConnectorMeans,

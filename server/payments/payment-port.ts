@@ -48,6 +48,6 @@ export type PaymentPort = {
   charge(due: DueRecharge, now: EpochMs): Promise<PaymentState | undefined>
   /** Returns false if the provider does not know the method, for example because it belongs to a different account. */
   removeMethod(methodId: string): Promise<boolean>
-  /** Yields the top-ups that payments and events since `since` refer to. May yield a top-up several times. */
+  /** Yields the top-ups referenced by payments and events from `since` on. May yield a top-up several times. */
   namedSince(since: EpochMs): AsyncIterable<TopupRef>
 }

@@ -40,7 +40,7 @@ export async function refreshTopup(parts: RefreshParts, { about, ref: named }: R
 
 type Apply = { topup: TopupRecord; state: PaymentState; about: object }
 
-/** Applies a state from the provider. The caller must have read the row `topup` before it read the state. */
+/** Applies a state from the provider. The caller must have read the row `topup` before reading the state. */
 export async function applyState({ log, store }: RefreshParts, { about, state, topup }: Apply): Promise<AppliedState> {
   const applied = await store.payments.applyState({ state, version: topup.version })
   const { outcome } = applied

@@ -19,8 +19,8 @@ export type Shared = {
 }
 
 /**
- * The client that reads a stream. `cutOff` disconnects it, for example if it reads nothing for `stallMs`. `left` aborts
- * if the client disconnects before the end.
+ * The client reading a stream. `cutOff` disconnects it, for example if it reads nothing for `stallMs`. `left` aborts if
+ * the client disconnects before the end.
  */
 export type StreamReader = { stallMs: number; cutOff: () => void; left: AbortSignal }
 

@@ -155,8 +155,8 @@ export function withScope<Options extends { ctx: Context; input: unknown }, Outp
 
 /**
  * Like `withScope`, for changes other than executions. Each change counts toward the user's rate limit for writes.
- * Operations that revoke keys or end logins do not use it, because someone who has stolen a key could exhaust the limit
- * to keep the owner from revoking the key.
+ * Operations that revoke keys or end logins do not use it, because someone with a stolen key could otherwise exhaust
+ * the limit to keep the owner from revoking it.
  */
 export function withWrite<Options extends { ctx: Context; input: unknown }, Output>(
   scope: CallerScope | readonly CallerScope[],

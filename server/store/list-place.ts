@@ -15,14 +15,14 @@ export type BoundedPage = Page & { bytesMax?: number }
 /** Position in a list. It remains valid after the item at that position is deleted. */
 export type ListPlace = { createdAt: EpochMs; seq: number }
 
-/** Time filter of a list, and the position after which the page starts. If `after` is set, the offset is 0. */
+/** Time filter of a list. If `after` is set, the page starts after that position, and the offset is 0. */
 export type ListRange = { createdAfter?: EpochMs; createdBefore?: EpochMs; after?: ListPlace }
 
 export function isTimed({ createdAfter, createdBefore }: ListRange): boolean {
   return createdAfter !== undefined || createdBefore !== undefined
 }
 
-/** Total number of items in a list, and the position after which the next page starts, if any. */
+/** Total number of items in a list. If there is another page, it starts after `next`. */
 export type Listed = { total: number; next?: ListPlace }
 
 export type CursorList = { name: string; userId: string; filters: object }

@@ -1,7 +1,7 @@
 import type { AttemptRef } from './tasks/task-types.ts'
 import type { EpochMs } from '../kernel/clock.ts'
 
-/** Topics of messages between nodes. Unless noted, a message contains the id of the task, session or turn. */
+/** Topics for messages between nodes. Unless noted, a message contains the id of the task, session or turn. */
 export type SignalTopic =
   /** Queued tasks may be ready to start. The id is empty, or the id of a user who now has one fewer running task. */
   | 'task-queued'

@@ -101,7 +101,7 @@ export class WebhookPosts {
     const lookups = { userId, places: this.#places, ...(lookUp && { lookUp }) }
     const isPrivateAllowed = isPrivateHost(url, privateHosts)
     const agent = this.#agents.get(name) ?? new KeptConnections({ peer, url, isPrivateAllowed, connectMs, lookups })
-    // Evicts the least recently used agent. Its idle connections close after a few seconds.
+    // Evict the least recently used agent. Its idle connections close after a few seconds.
     this.#agents.delete(name)
     this.#agents.set(name, agent)
     if (this.#agents.size > agentsMax) this.#agents.delete(this.#agents.keys().next().value!)

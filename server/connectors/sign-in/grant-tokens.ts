@@ -13,14 +13,14 @@ export type Kept = Omit<Target, 'userId'> & {
   tokens?: Tokens
   /**
    * Scope that the sign-in requested. After the sign-in has ended, the scope that the next one must request in addition
-   * to the scope that the server declares.
+   * to the server's declared scope.
    */
   scope?: string | null
 }
 
 /** Tokens are refreshed this long before they expire, or after three quarters of their lifetime if that is later. */
 const earlyMsMax = 60_000
-/** Duration of the claim on a token exchange, which is longer than the request can take. */
+/** How long a node claims a token exchange. Longer than the request can take. */
 const claimMs = 30_000
 const waitMsMax = 35_000
 const waitMs = 200

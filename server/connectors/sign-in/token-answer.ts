@@ -1,4 +1,4 @@
-/** Fields of a token response that the service does not read, and that some servers send with invalid values. */
+/** Token response fields that the service does not read. Some servers send invalid values in them. */
 const unread = new Set(['id_token'])
 
 /**

@@ -46,7 +46,7 @@ export class AnswerMeter {
         // A JSON string cannot span lines.
         isInString = false
         isEscaped = false
-        // Reset the length of the last string, because the colon of an event field does not follow a JSON name.
+        // Reset the length of the last string. The next colon may follow an event field name, which is not a JSON name.
         textBytes = 0
         if (this.#isEvents && ++lines > linesMax) {
           throw new ConnectorError(

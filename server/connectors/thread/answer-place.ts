@@ -8,7 +8,7 @@ export class AnswerPlace {
   readonly #place: Place
   readonly #perUser: number
 
-  /** `onReclaimed` is called if the response has to free its memory for other users. */
+  /** `onReclaimed` is called if the response is dropped to free memory for other users. */
   constructor({ places, userId }: AnswerRoom, onReclaimed: (error: ConnectorError) => void) {
     this.#place = places.open(userId, () => onReclaimed(noRoom()))
     this.#perUser = places.perUser

@@ -20,8 +20,8 @@ type Options = {
 
 const memoryMb = 512
 /**
- * Number of consecutive checks without a heartbeat (ten seconds) after which the thread counts as blocked. Counts
- * checks instead of time, because the host may be delayed and the machine may sleep.
+ * The thread counts as blocked after this many consecutive checks without a heartbeat (ten seconds). Counts checks
+ * instead of time, because the host may be delayed and the machine may sleep.
  */
 const pollsMax = 50
 const startLooksMax = 300

@@ -7,7 +7,7 @@ import { codeOf, messageOf } from '../../kernel/thrown.ts'
 import { guardedSpawn, guardPipe, signalGroup } from './guarded-spawn.ts'
 import type { FromLauncher, ToLauncher } from './launcher.ts'
 
-// Entry point of the launcher process. The launcher ends with the thread that started it, and the watchdogs then kill
+// Entry point of the launcher process. The launcher exits when the thread that started it ends. The watchdogs then kill
 // its servers.
 
 type Start = Extract<ToLauncher, { type: 'start' }>
@@ -18,7 +18,7 @@ const nicenessMax = 19
  * processes.
  */
 const nicenessStep = 3
-/** Linux allows ten priority changes per second for all unprivileged processes together. */
+/** Linux allows ten priority changes per second across all unprivileged processes. */
 const retryMs = 150
 const retriesMax = 100
 

@@ -37,7 +37,7 @@ export type Launched = {
 }
 
 /**
- * Time limit for the start of the launcher and for the start of a server. If it is exceeded, the launcher is killed and
+ * Time limit for starting the launcher, and for starting a server. If it is exceeded, the launcher is killed and
  * replaced.
  */
 const answerMsMax = 30_000

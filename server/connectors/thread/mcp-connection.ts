@@ -51,7 +51,7 @@ const descriptionCharsMax = 4000
  */
 const repliesMax = 8
 
-/** Callback of the call to which an HTTP request belongs. It runs when the stream with the call's response ends. */
+/** Callback for the call that an HTTP request belongs to. It runs when the stream with the call's response ends. */
 const streamEnd = new AsyncLocalStorage<(error?: unknown) => void>()
 
 /**

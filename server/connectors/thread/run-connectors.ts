@@ -52,8 +52,8 @@ export const noConnectors: RunConnectors = {
 
 /**
  * Connects to all connectors of a run. If one is unusable, closes the others and throws a ConnectorError. Without
- * connectors, returns synchronously, because a run that awaited a promise would start only after all runs queued behind
- * it. If it then blocked the thread, those runs could not move to another thread.
+ * connectors, returns synchronously. If the run awaited a promise, all runs queued behind it would start first. They
+ * could then no longer move to another thread if this run blocked theirs.
  */
 export function openRunConnectors(
   specs: readonly ConnectorSpec[],

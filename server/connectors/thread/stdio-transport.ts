@@ -219,7 +219,7 @@ export class StdioTransport implements MCPTransport {
   }
 
   /**
-   * Delivers a message. Ignores the client's error about a response that it does not expect, such as one to an
+   * Delivers a message. Ignores the error that the client throws for an unexpected response, such as one to an
    * abandoned call.
    */
   #deliver(message: JSONRPCMessage): void {

@@ -7,7 +7,7 @@ const isCharge = `type IN ('task_charge', 'chat_charge')`
 const isRefund = `type = 'task_refund'`
 /** Matches refunds of failed tasks. Canceled and expired tasks do not count as failures. */
 const isFailure = `${isRefund} AND coalesce(error_code, '') NOT IN ('CANCELED', 'EXPIRED')`
-/** Matches partial refunds of metered tasks, which count at the time of the charge. */
+/** Matches partial refunds of metered tasks. They count toward the period of the charge. */
 const isGivenBack = `type = 'adjustment' AND task_id IS NOT NULL`
 
 type Row = SpendPage['steps'][number] & { rows: number; oldestSeq: number; newestSeq: number; oldestStep: number }

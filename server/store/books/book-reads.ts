@@ -17,8 +17,8 @@ export type BookSums = {
 }
 
 /**
- * Sums for one value of `groupBy`. `value` is an id, a name, or a day since 1970-01-01. It is empty if there is none.
- * `day` is set only for the books of one user.
+ * Sums for one value of `groupBy`. `value` is an id, a name, or a day since 1970-01-01, and empty for executions
+ * without one. `day` is set only for the books of one user.
  */
 export type BookRow = BookSums & { value: string | number; day?: number }
 

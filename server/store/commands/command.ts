@@ -9,8 +9,8 @@ import type { AccountRow } from '../tables/account-tables.ts'
 import type { AddedToWindow, KeyRateRow, Spent, WindowOf, WindowRow } from '../limits/used-rows.ts'
 import type { Statement, Values } from './statement.ts'
 
-// Commands are generators, written once for both engines. SQLite runs each command synchronously, because nothing else
-// may run between the commands of a commit. PostgreSQL awaits each query.
+// Commands are generators, written once for both engines. SQLite runs each command synchronously, because several
+// commands share a commit and nothing else may run between them. PostgreSQL awaits each query.
 
 export type Op<Value> = Generator<unknown, Value, unknown>
 
@@ -56,8 +56,8 @@ export type Posting = {
   breakdown?: ChatBreakdown
   idempotencyKey?: string | null
   /**
-   * Set if a platform key made this change. JSON object that maps the key's id to the day whose limit the amount
-   * counts toward.
+   * Set if a platform key made this change. JSON object that maps the key's id to the day that the amount counts
+   * toward.
    */
   countedIn?: string | undefined
   /** For a chat charge: the hold to release, and the account's new carried remainder. */
@@ -150,7 +150,7 @@ export type Tx = Reads & {
    * account does not exist.
    */
   lockAccount(of: { userId: string } | { taskId: string }): Answer<AccountRow | undefined>
-  /** Locks the account of the task's or turn's user. Returns false if the task or turn does not exist. */
+  /** Locks the account that owns the task or turn. Returns false if the task or turn does not exist. */
   lockOwner(of: { taskId: string } | { turnId: string }): Answer<boolean>
   /** Serializes commands that lock the same kind and text. */
   lock(kind: LockKind, text?: string): Answer<void>
@@ -163,7 +163,7 @@ export type Tx = Reads & {
   hold(userId: string, by: Units): void
   owe(userId: string, by: Units): void
   count(change: CounterChange): void
-  /** Records an accepted execution. The user's rate window must have been read before. */
+  /** Records an accepted execution. The caller must already have read the user's rate window. */
   accepted(userId: string, at: EpochMs): void
   /**
    * Names a row that exists only if the COMMIT has succeeded. If the answer to the COMMIT is lost, the engine looks for

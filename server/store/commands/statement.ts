@@ -17,7 +17,7 @@ export type Dialect = {
   isLike: (column: string, pattern: string) => string
   /** Suffix of a SELECT that locks the rows until the transaction ends. */
   forUpdate: string
-  /** Suffix of a SELECT that skips rows which other transactions have locked. */
+  /** Suffix of a SELECT that skips rows that other transactions have locked. */
   skipLocked: string
   /**
    * Column prefix that keeps the planner from using the column's index, for queries where that index is the wrong

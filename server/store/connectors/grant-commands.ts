@@ -5,9 +5,9 @@ import { columns, insertInto, statement } from '../commands/statement.ts'
 import { getConnector, setStatus } from './connector-commands.ts'
 import { endSignIns, removeGrant } from './grant-ends.ts'
 
-// Access that a connector's server grants when the user signs in. An OAuth connector has the status `needs_sign_in`
-// exactly when it has no tokens, so both change in one transaction. Every command locks the account first, so that a
-// grant cannot end while it is being renewed.
+// A grant is the access that a connector's server gives when the user signs in. An OAuth connector has the status
+// `needs_sign_in` exactly when it has no tokens, so both change in one transaction. Every command locks the account
+// first, so that a grant cannot end while it is being renewed.
 
 const made = 'connectorId userId issuer sealed expiresAt version'
 const row = columns(made)
@@ -109,7 +109,8 @@ function* keepGrant(tx: Tx, input: Input<'keep'>): Op<boolean> {
   yield* removeGrant(tx, of)
   const now = yield* tx.now()
   const expiresAt = expiresInMs === null ? null : now + expiresInMs
-  // The current time is higher than any earlier version, so a refresh of earlier tokens cannot replace these.
+  // Versions start at the current time, which is higher than any earlier version. A refresh of earlier tokens therefore
+  // cannot replace these.
   const version = now
   yield* tx.run(insert, { ...of, issuer, sealed: tokens, expiresAt, version, refreshUntil: null, updatedAt: now })
   yield* setStatus(tx, known, { status: 'untested', statusMessage: null })

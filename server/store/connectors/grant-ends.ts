@@ -18,7 +18,7 @@ export function* removeGrant(tx: Tx, of: ConnectorOf): Op<void> {
   yield* endSignIns(tx, of)
 }
 
-/** Ends a connector's pending sign-ins. A user who completes one afterwards is rejected. */
+/** Ends a connector's pending sign-ins. Completing one afterwards fails. */
 export function* endSignIns(tx: Tx, of: ConnectorOf): Op<void> {
   yield* tx.run(removeSignIns, of)
 }

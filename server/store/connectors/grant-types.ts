@@ -10,7 +10,7 @@ export type GrantRecord = ConnectorOf & {
   version: number
 }
 
-/** A sign-in for which the browser has not returned from the authorization server yet. */
+/** A pending sign-in: the browser has not yet returned from the authorization server. */
 export type SignInRecord = ConnectorOf & { sealed: string; expiresAt: EpochMs }
 
 type VersionOf = ConnectorOf & { version: number }
@@ -43,7 +43,7 @@ export type ConnectorGrantStore = {
   claim(input: VersionOf & { forMs: number }): Promise<boolean>
   /** Stores the refreshed tokens. Returns undefined if this version is outdated. */
   renew(input: VersionOf & Tokens): Promise<GrantRecord | undefined>
-  /** Gives up a claim without a refresh. */
+  /** Releases a claim without refreshing the tokens. */
   release(input: VersionOf): Promise<void>
   /**
    * Ends the sign-in, so that the connector needs a new one. Keeps only `sealed`, the encrypted OAuth client, or

@@ -23,7 +23,7 @@ export function* takeBack(tx: Tx, { amount, userId, ...rest }: Change): Op<void>
   yield* pay(tx, { userId, ...rest })
 }
 
-/** Returns an amount that was taken earlier. It reduces the debt first. */
+/** Gives back an amount that was taken earlier. Pays debt first. */
 export function* returnAmount(tx: Tx, { amount, userId, ...rest }: Change): Op<void> {
   if (amount <= 0) return
   const { owed } = must(yield* tx.account(userId), 'a top-up has an account')
@@ -51,8 +51,8 @@ function* pay(tx: Tx, change: Omit<Change, 'amount'>): Op<Units> {
 }
 
 /**
- * Posts a debit. Records an event if the balance falls below the user's notification threshold. The next event can
- * follow only after a credit has raised the balance to the threshold again.
+ * Posts a debit. Records an event if the balance falls below the user's notification threshold. Records no further
+ * event until a credit has raised the balance to the threshold again.
  */
 export function* spend(tx: Tx, account: AccountRow, posting: Posting): Op<{ id: string; balance: Units }> {
   // Read these fields first, because the posting may change this object.

@@ -14,10 +14,10 @@ import { endRecharge, keepMethod, rechargeEnded } from './payment-account-comman
 import { findRow, insertTopup, toTopup, type TopupRow } from './topup-commands.ts'
 
 // Applies the provider's state of a top-up, but never an older state after a newer one. The caller reads the row's
-// version before it queries the provider. The state is applied only if the version is still the same. Every application
-// increments the version, even without a change. Otherwise, if a dispute was opened and won in the meantime, a state
-// read before the dispute could still be applied. Locking the account during the query instead would block its other
-// commands for up to a minute.
+// version before it queries the provider. The state is applied only if the version is still the same. Applying a state
+// always increments the version, even if nothing changes. Otherwise, if a dispute was opened and won in the meantime, a
+// state read before the dispute could still be applied. Locking the account during the query instead would block its
+// other commands for up to a minute.
 
 const update = statement(
   'topup_update',

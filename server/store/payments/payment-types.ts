@@ -114,8 +114,8 @@ export type DueRecharge = {
   topup: TopupRecord
   customerId: string
   /**
-   * Null if auto-recharge was switched off or the user was suspended in the meantime. The caller must then not request
-   * a charge, but must still apply the result of one that was already requested.
+   * Null if auto-recharge was switched off or the user was suspended in the meantime. If so, the caller must not
+   * request a charge, but must still apply the result of an earlier request.
    */
   methodId: string | null
   /** Whether this call created the top-up. If so, no charge can have been requested yet. */
@@ -155,7 +155,7 @@ export type PaymentStore = {
   getTopup(of: TopupOf): Promise<TopupRecord | undefined>
   countTopups(of: { userId: string; status?: TopupStatus }): Promise<number>
   listTopups(input: ListTopups): Promise<UserTopup[]>
-  /** Finds a top-up of any user by the first id that matches. */
+  /** Finds any user's top-up by the first id that matches. */
   findTopup(ref: TopupRef): Promise<TopupRecord | undefined>
   /**
    * Updates the top-up, the ledger and the user's events in one transaction. Changes nothing if another state was
@@ -183,7 +183,7 @@ export type PaymentStore = {
    */
   rechargeable(input: { afterId: string; limit: number }): Promise<string[]>
   /**
-   * Returns a recharge in progress, or creates the top-up of a recharge that is due. Returns undefined if there is
+   * Returns the recharge in progress, or creates the top-up for a recharge that is due. Returns undefined if there is
    * neither. The amount of a new top-up is at least `least` and a whole number of cents.
    */
   beginRecharge(input: BeginRecharge): Promise<DueRecharge | undefined>

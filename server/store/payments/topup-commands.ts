@@ -147,7 +147,7 @@ export function* getTopup(on: Reads, { topupId, userId }: TopupOf): Op<TopupReco
   return found?.userId === userId ? toTopup(found) : undefined
 }
 
-/** Tries the service's own id first, because a crash may have kept the provider's ids from being stored. */
+/** Tries the service's own id first, because a crash may have prevented the provider's ids from being stored. */
 export function* findRow(on: Reads, { checkoutId, paymentId, topupId }: TopupRef): Op<TopupRow | undefined> {
   const named = topupId === null ? undefined : yield* on.get(get, { topupId })
   if (named) return named

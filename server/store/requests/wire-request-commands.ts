@@ -7,17 +7,17 @@ import { insertInto, statement } from '../commands/statement.ts'
 // here. The account lock serializes the original request and its retries, even on different nodes. The first one to be
 // admitted creates the turn and the row, and the others are answered with that turn.
 //
-// Two identical requests that were sent intentionally get two rows. Each retry uses a row that no other retry has
-// used.
+// Two identical requests that were sent intentionally get two rows. Each retry uses a row that no other retry has used.
 //
 // MCP clients do not mark tool calls as retries. A call with the same content as an earlier call whose client has
-// disconnected gets that call's task. A client that repeats its own request gets the unfinished task of that request.
+// disconnected gets that call's task. A client that repeats its own request gets that request's task if it is
+// unfinished.
 
-/** A retry still gets the original request's turn for this long after the turn has ended. */
+/** How long a retry still gets the original request's turn after that turn has ended. */
 const keptMs = 60_000
 /**
- * An original request may arrive this long after its retry, because a busy node may receive it only after the client
- * has given up.
+ * How late an original request may arrive after its own retry. A busy node may receive it only after the client has
+ * given up.
  */
 const overtakenMs = 1000
 
@@ -102,8 +102,8 @@ export function insertRequest(tx: Tx, { digest, now, resourceId, retries, userId
 type Call = { call: ToolCall; userId: string }
 
 /**
- * Returns the task that answers the call: an unfinished task of the same request, or a task whose client has
- * disconnected.
+ * Returns the task that answers the call: the unfinished task of the same request, or the task of an identical call
+ * whose client has disconnected.
  */
 export function* findLeftTask(on: Reads, { call, userId }: Call): Op<string | undefined> {
   const { keptMs: returnMs, request, what } = call

@@ -27,7 +27,8 @@ export type WireRequestStore = {
   /** Undoes `left`. Returns false if another attempt has since received the turn or task. */
   takeBack(input: RequestOf & { leftAt: EpochMs }): Promise<boolean>
   /**
-   * Marks all requests as disconnected. Called when the only process starts, because no client can be connected then.
+   * Marks all requests as disconnected. Called at startup if no other server shares the database, because no client is
+   * connected then.
    */
   leaveAll(): Promise<void>
 }

@@ -33,7 +33,7 @@ export type ExportLinesOptions = {
   bucket: string | null
   /** Returns the content in base64, or null if the export does not contain it. */
   contentOf: (payload: CarriedPayload) => Promise<string | null>
-  /** Called before the last line. Without that line, an export cannot be imported. */
+  /** Called before the last line is written. If it throws, the export is incomplete and cannot be imported. */
   beforeEnd: () => Promise<void>
 }
 
