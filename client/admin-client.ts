@@ -60,7 +60,7 @@ export type AdminClients = {
     create: Method<'invitations.create'>
     list: ListMethod<'invitations.list'>
     revoke: Method<'invitations.revoke'>
-    /** Returns the purpose of an invitation link and its email address. */
+    /** Returns an invitation link's purpose and email address. */
     check: Method<'invitations.check'>
     /** Emails a link to set a new password, if the service sends email. */
     requestPasswordReset: Method<'invitations.requestPasswordReset'>

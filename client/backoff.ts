@@ -16,7 +16,7 @@ export function backoffMs(failures: number, random = Math.random()): number {
 }
 
 /**
- * Returns the Retry-After of the error plus a random delay, so that clients do not retry simultaneously. Without a
+ * Returns the error's Retry-After plus a random delay, so that clients do not retry simultaneously. Without a
  * Retry-After, returns `backoffMs`.
  */
 export function retryDelayMs(error: ErrandClientError, failures: number, random = Math.random()): number {

@@ -2,7 +2,7 @@ import { backoffMs, repeatWhileTransient, type OnFailure } from './backoff.ts'
 import { withFields } from './client-error.ts'
 import type { EndedTask, Task } from './types/client-types.ts'
 
-/** Long-poll time, shorter than the minute after which many proxies drop a request. */
+/** Long-poll time. Many proxies drop a request after a minute. */
 const longPollSeconds = 30
 
 export type WaitParts = {

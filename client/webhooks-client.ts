@@ -22,7 +22,7 @@ export type WebhooksClient = {
   /** Sends a test event immediately and returns the outcome. */
   test: Method<'webhooks.test'>
   /**
-   * Lists the deliveries of the last seven days, newest first. Pass `next` of a page as `after` to get the next page.
+   * Lists the deliveries of the last seven days, newest first. To get the next page, pass a page's `next` as `after`.
    */
   deliveries: Method<'webhooks.deliveries'>
   /** Returns a delivery with its last request, its last response and its attempts. */

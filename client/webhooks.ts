@@ -58,7 +58,7 @@ export type UnwrapOptions = {
 export type WebhookHeaders = Headers | Readonly<Record<string, string | readonly string[] | undefined>>
 
 const toleranceSecondsDefault = 300
-/** Limits on untrusted input. A request has two signatures while its secret is being rotated. */
+/** Limits on untrusted input. A request has two signatures while the secret is being rotated. */
 const signaturesMax = 10
 const secretsMax = 10
 

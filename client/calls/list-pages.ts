@@ -2,8 +2,8 @@ import type { CallPromise } from './call-promise.ts'
 
 export type PageInput = { limit?: number | undefined; offset?: number | undefined; after?: string | undefined }
 /**
- * Paging fields of a page. `next` is the cursor of the following page. It is missing on the last page, and in lists
- * without cursors.
+ * Paging fields of a list response. `next` is the cursor of the following page. It is missing on the last page, and in
+ * lists without cursors.
  */
 export type PageHead = { total: number; limit: number; offset: number; next?: string | undefined }
 

@@ -106,8 +106,8 @@ export function useChat({ sessionId }: { sessionId: string }): ChatState {
   const send = useCallback(
     async (text: string) => {
       const signal = leaving.current
-      // Wait until the messages are loaded, because they replace those shown. If a reply is in progress, do not wait
-      // for its end.
+      // Wait for the messages to load, because they replace those shown. During a reply, do not wait, because loading
+      // ends only after the reply.
       if (stream.current === undefined) await loading.current
       if (stream.current !== undefined || signal.aborted || text.trim() === '') return false
       change({ do: 'add', items: [{ ...reply(), role: 'user', text, isReplying: false }, reply()] })

@@ -23,8 +23,8 @@ export class NdjsonDecoder {
   }
 
   /**
-   * Yields the events that a chunk completes. Parses events on demand, so those before an invalid line are yielded
-   * before the BAD_RESPONSE for that line. Read this generator to its end before you push the next chunk.
+   * Yields the events that a chunk completes. Parses events on demand, so the events before an invalid line are yielded
+   * before BAD_RESPONSE is thrown. Read this generator to its end before you push the next chunk.
    */
   *push(chunk: Uint8Array): Generator<NdjsonEvent, void, undefined> {
     let start = 0

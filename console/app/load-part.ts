@@ -57,7 +57,7 @@ async function waitToRetry(): Promise<void> {
   await pauseOrOnline(retryMs)
 }
 
-/** Waits `ms`, or until the browser comes back online, whichever is first. */
+/** Waits `ms`, or until the browser comes back online, whichever comes first. */
 export async function pauseOrOnline(ms: number): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<unknown>()
   const timer = setTimeout(resolve, ms)

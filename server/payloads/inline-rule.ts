@@ -19,7 +19,7 @@ export function isLarger(json: string, bytes: number): boolean {
   return json.length * 3 > bytes && Buffer.byteLength(json) > bytes
 }
 
-/** Returns the first 1,024 characters. The preview of a JSON string contains characters of the decoded string. */
+/** Returns the first 1,024 characters. If the JSON is a string, decodes it first. */
 export function previewOf(json: string): string {
   const start = json.slice(0, previewCharsMax * 12)
   const text = json.startsWith('"') ? decodeStart(start) : start

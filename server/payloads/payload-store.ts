@@ -28,8 +28,8 @@ export type PayloadStore = {
    */
   writeAs(payloadId: string, content: PayloadContent): Promise<PayloadDigest>
   /**
-   * Ends the protection of a new payload from orphan collection. Call this after its row is committed. If the row
-   * will never be committed, set `discard` to delete the payload.
+   * Stops protecting a new payload from orphan collection. Call this after its row is committed. If the row will never
+   * be committed, set `discard` to delete the payload.
    */
   release(payloadId: string, discard?: boolean): Promise<void>
   /** Throws PayloadDamage if the content does not match the digest. */
@@ -41,8 +41,8 @@ export type PayloadStore = {
    */
   openStream(payloadId: string): Promise<{ bytes: number; stream: () => Readable } | undefined>
   /**
-   * Deletes payloads that are older than `olderThanMs` and have no row. Each call is limited to a batch. Returns the
-   * number of deleted payloads.
+   * Deletes payloads that are older than `olderThanMs` and have no row. Each call handles one batch. Returns the number
+   * of deleted payloads.
    */
   collectOrphans(olderThanMs: number, hasRow: (payloadId: string) => Promise<boolean>): Promise<number>
   close(): Promise<void>

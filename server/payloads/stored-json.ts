@@ -1,4 +1,4 @@
-/** Size and hash of a stored payload, which each read checks. `sha256` is encoded as base64url. */
+/** Size and hash of a stored payload, both checked on each read. `sha256` is encoded as base64url. */
 export type PayloadDigest = { bytes: number; sha256: string }
 
 /**

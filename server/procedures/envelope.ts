@@ -50,8 +50,9 @@ function applyAnnotations(value: unknown, meta: unknown): unknown {
   if (!isRecord(meta)) throw malformed()
   const { referentialEqualities, v } = meta
   const paths = undefinedPaths(meta['values'])
-  // Objects that are referenced several times appear in full in the JSON, so do not resolve these annotations. Twenty
-  // nested references would expand a kilobyte to a gigabyte. A null at such a path indicates a circular input.
+  // Objects that are referenced several times appear in full in the JSON, so do not resolve the annotations that link
+  // them. Twenty nested references would expand a kilobyte to a gigabyte. A null at such a path indicates a circular
+  // input.
   const isLegacy = typeof v !== 'number' || v < 1
   for (const path of textsIn(referentialEqualities)) {
     const found = find(value, segmentsOf(path, isLegacy))
@@ -145,7 +146,7 @@ function find(root: unknown, segments: readonly string[]): Found | undefined {
   let value = root
   let found: Found | undefined
   for (const key of segments) {
-    // Excludes inherited properties and an array's `length`.
+    // Exclude inherited properties and an array's `length`.
     if (typeof value !== 'object' || value === null || !Object.prototype.propertyIsEnumerable.call(value, key)) {
       return undefined
     }

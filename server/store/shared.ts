@@ -41,7 +41,7 @@ export type SharedStore = {
 /** `at` comes from the database's clock. */
 export type LostWork = { taskIds: string[]; turnIds: string[]; at: EpochMs }
 
-/** Named values that must be the same in all processes that open the store. */
+/** Named values that all processes sharing the store must agree on. */
 export type SharedSettings = {
   /** Stores the value if none is stored yet. Returns the stored value. */
   agree(name: string, value: string): Promise<string>

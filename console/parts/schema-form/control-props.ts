@@ -6,7 +6,7 @@ export type ControlProps<F extends FormField = FormField> = {
   value: unknown
   /** Pass undefined to omit the value. */
   onChange: (next: unknown) => void
-  /** Path of the field, in the same format as in problems. Empty for the root. */
+  /** Path of the field, in the same format as the keys of `problems`. Empty for the root. */
   path: string
   isRequired: boolean
   problems: ReadonlyMap<string, string>

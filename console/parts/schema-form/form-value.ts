@@ -69,7 +69,7 @@ export function fits(field: FormField, value: unknown): boolean {
   }
 }
 
-/** Whether all values differ. They must, because a multi-select cannot show an option twice. */
+/** Whether all values differ. A multi-select cannot show an option twice. */
 function hasNoTwins({ item }: Extract<FormField, { kind: 'tags' }>, value: readonly unknown[]): boolean {
   return item.kind !== 'choice' || new Set(value.map((one) => JSON.stringify(one))).size === value.length
 }

@@ -82,8 +82,8 @@ export type UsedReads = {
 }
 
 /**
- * Changes to the usage of limits. The account must be locked. A change that makes a window negative or exceeds its
- * limit rolls the command back.
+ * Changes to limit usage. The account must be locked. A change that makes a window negative or exceeds its limit rolls
+ * the command back.
  */
 export type UsedChanges = {
   /** Adds spend to a window. Creates the window if it does not exist yet. */

@@ -4,7 +4,7 @@ export async function resultOf<Value>(of: Op<Value> | Answer<Value>): Promise<Va
   return await toEnd(of[Symbol.iterator]())
 }
 
-/** Runs an already started command or read to its end. */
+/** Runs a started command or read to completion. */
 export async function toEnd<Value>(op: Iterator<unknown, Value, unknown>): Promise<Value> {
   let step = op.next()
   while (!step.done) {

@@ -119,8 +119,8 @@ export function* deleteConnector(tx: Tx, of: ConnectorOf): Op<boolean> {
 }
 
 /**
- * Sets a connector's status. The results of checks that are still running are then ignored. The caller must have locked
- * the account.
+ * Sets a connector's status. Results of checks still in progress are then ignored. The caller must have locked the
+ * account.
  */
 export function* setStatus(
   tx: Tx,

@@ -2,9 +2,7 @@ import type { EpochMs } from '../../kernel/clock.ts'
 
 // Clients of some protocols retry requests automatically, without an Idempotency-Key.
 
-/**
- * `digest` is a hash that is the same for all retries of a request. `retries` is the retry count that the client sends.
- */
+/** `digest` is a hash shared by all retries of a request. `retries` is the retry count that the client sends. */
 export type WireRequest = { digest: string; retries: number }
 
 /**

@@ -16,9 +16,8 @@ export const newChatId = 'new'
 type First = { input: NewSession; message: string; files: readonly AttachedFile[] }
 
 /**
- * Creates a session, sends its first message with the params of the draft with this id, and opens the session. If the
- * session cannot be created, puts the message back into the draft. A retry after an error does not create a second
- * session.
+ * Creates a session, sends its first message with the draft's params, and opens the session. If the session cannot be
+ * created, puts the message back into the draft. A retry after an error does not create a second session.
  */
 export function useStartChat(draftId: string) {
   const intent = useRef<{ of: string; key: string }>(undefined)

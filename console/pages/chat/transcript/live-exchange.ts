@@ -19,7 +19,7 @@ export type ReplyNote = {
   requestId: string | undefined
   /** Whether the message was put back into the composer, where the user may have changed it. */
   isBack?: boolean
-  /** Whether the earlier reply that this one was meant to replace is kept. */
+  /** Whether the earlier reply is kept, although this one was meant to replace it. */
   isKept?: boolean
 }
 
