@@ -6,7 +6,7 @@ export type TokenRates = {
   input: number
   cacheRead: number
   /**
-   * Prices of prompt tokens written to the provider's cache for some minutes (`cacheWrite`) or for an hour
+   * Prices of prompt tokens written to the provider's cache for a few minutes (`cacheWrite`) or for an hour
    * (`cacheWrite1h`).
    */
   cacheWrite: number

@@ -6,8 +6,7 @@ import { executionsPerMinuteMax, tasksMax, type AccountLimits, type Plans } from
 import type { ChangeAccountLimits, LimitsState } from '../store/limits/limit-types.ts'
 
 /**
- * Maximum length of the agent allowlist of a key or user. List responses contain these allowlists, so they must be
- * short.
+ * Maximum length of a key's or user's agent allowlist. List responses contain these allowlists, so they must be short.
  */
 const agentsMax = 50
 const count = z.number().int()

@@ -52,7 +52,7 @@ export function amountsOf(of: AmountsOf): Amounts {
   const longest = maxTokens ?? maxOutputTokens
   const upTo = (completionTokens: number) =>
     chatHold(mostExpensiveUse({ promptTokens: promptTokensMax, completionTokens }, rates), rates)
-  // Code and http agents announce each prompt only just before its model call.
+  // Code and http agents announce each complete prompt just before its model call, so require only the known part here.
   const isPromptHeld = isModel || hasUnboundedFile === true
   const required = isPromptHeld ? upTo(1) : chatHold(callUse({ promptTokens, completionTokens: 1 }, rates), rates)
   const hold = Math.max(required, upTo(isModel ? longest : Math.min(longest, holdStepTokens)))
@@ -76,7 +76,8 @@ export function promptAtMost(
 ): PromptBound {
   const said = [...history.messages.map(({ content }) => content), draft.text]
   const texts = [...textsBeside(responseFormat), ...said].filter((text) => text !== '')
-  // Code and http agents announce the rest of each prompt only just before its model call.
+  // Count tools only for model agents. Code and http agents announce the rest of each prompt just before its model
+  // call.
   const tokens = isModel ? toolTokensMax + messagesAtMost(texts) : tokensAtMost(texts.join(''))
   const all = [...files, ...draftFiles(draft)]
   const sum = sumTokens(all)

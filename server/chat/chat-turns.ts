@@ -345,10 +345,7 @@ export class ChatTurns {
     return running.map(({ turnId }) => turnId)
   }
 
-  /**
-   * Returns the history as it is when the turn is opened. Another node may have ended the previous turn since the first
-   * read.
-   */
+  /** Reads the history again if another node has added messages to the session since the first read. */
   async #historyAfter({ history, readHistory, session }: MessageContext): Promise<History> {
     const { store } = this.#parts
     if (!store.shared || !session) return history

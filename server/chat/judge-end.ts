@@ -50,8 +50,8 @@ export function judgeEnd({ callsMade, cause, held, known, outcome, rates, reques
     case 'balance':
     case 'budget':
     case 'limit':
-      // Use the agent thread's summary if a model call is in progress or was cut off at the reserved amount. Otherwise,
-      // do not charge for unsent text.
+      // If a model call is in progress or was cut off at the reserved amount, use the agent thread's summary.
+      // Otherwise, do not charge for unsent text.
       if (told && (told.isCutByHold || known.isStepOpen)) return chargedAs('truncated', cutOff(told))
       // Nothing was sent, because even the first words cost more than could be reserved.
       if (seq === 0 && !known.reported) return free

@@ -17,7 +17,7 @@ export class KeptReply {
 
   add({ text, toolCalls }: Pick<ChatBatch, 'text' | 'toolCalls'>): void {
     this.textBytes += Buffer.byteLength(text)
-    // The store truncates long text. Keep one extra character, so that it marks the text as truncated.
+    // Keep one character more than the store does, so that the store marks the text as truncated.
     const room = messageTextBytesMax + 1 - this.#text.length
     if (room > 0) this.#text += text.slice(0, room)
     for (const step of toolCalls) this.#addStep(step)

@@ -15,7 +15,7 @@ type EndedTurn = {
   code: string | null
   used: ChatUsed
   model: string | null
-  /** Cost of the usage. `charged` and `writtenOff` are its parts. */
+  /** Cost of the usage: the sum of `charged` and `writtenOff`. */
   cost: Units
   charged: Units
   /** Billionths of a USD, or null if unknown. */
@@ -27,7 +27,7 @@ type EndedTurn = {
 export function reportTurn({ log, meter }: { log: Logger; meter: Meter }, turn: EndedTurn): void {
   const { charged, code, cost, end, model, providerCost, request, requestId, seconds, span, used, writtenOff } = turn
   const { agentId, sessionId, turnId, userId } = request
-  // A failed reply is charged if its request caused the failure.
+  // A failed reply without a charge counts as no usage.
   const chargedUse = end === 'failed' && cost === 0 ? chatUse({}) : used
   const { completionTokens, promptTokens, reasoningTokens, toolCalls } = chargedUse
   const tokens = { completionTokens, promptTokens, reasoningTokens, toolCalls }

@@ -4,8 +4,8 @@ import { UsageError } from '../kernel/usage-error.ts'
 import { optionOf } from './command-options.ts'
 
 /**
- * Prints an error in one line on standard error, or with `--json` as the API's error body. Sets the exit code to 1, or
- * to 2 for invalid usage.
+ * Prints an error to standard error, as one line or, with `--json`, as the API's error body. Sets the exit code to 1,
+ * or to 2 for invalid usage.
  */
 export function reportError(error: unknown, { args, program }: { args: readonly string[]; program: Command }): void {
   const isOfParser = error instanceof CommanderError

@@ -6,7 +6,7 @@ import { variables, type Variable } from '../kernel/settings.ts'
 
 export type Common = { data?: string; json?: boolean }
 
-// Options have the names of API fields, so that the API's schemas can validate them.
+// Options are named after API fields, so that the API's schemas can validate them.
 
 export function common(command: Command): Command {
   return withVariable(command, 'DATA_DIR').option('--json', 'print one JSON object')

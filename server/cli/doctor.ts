@@ -33,7 +33,7 @@ const checks: Record<string, Check> = {
 
 const marks = { ok: 'ok     ', warning: 'warning', problem: 'PROBLEM' }
 
-/** Reports problems of an installation without changing it. Sets the exit code to 1 if there is a problem to fix. */
+/** Checks an installation for problems without changing it. Sets the exit code to 1 if there is a problem to fix. */
 export async function doctor(options: ServeOptions & { json?: boolean }): Promise<void> {
   const { configFile, dataDir, host, port } = resolveServe(options)
   const of = { configFile, dataDir, host, port, hasDatabaseUrl: resolveDatabaseUrl() !== undefined }

@@ -8,7 +8,7 @@ import type { WholeDatabase } from '../store/transfer/whole-database.ts'
 
 /**
  * Opens the store for one command, even while a server is running. A missing database is created only for commands that
- * an operator may run first. For all others, it means that the folder was mistyped.
+ * an operator may run first. Other commands fail, because the folder was probably mistyped.
  */
 export async function withStore<Result>(
   { data, mayCreate = false }: { data?: string; mayCreate?: boolean },

@@ -34,7 +34,7 @@ export function listenForCommands(dataDir: string, { log, reload, url }: Serving
   server.on('error', (error) =>
     log.warn({ err: error }, '`errand reload` cannot reach this server. Send SIGHUP instead'),
   )
-  // An existing socket is left over from an ended process, unless several nodes with PostgreSQL share the data
+  // An existing socket is left over from an earlier process, unless several nodes with PostgreSQL share the data
   // directory.
   rmSync(path, { force: true })
   server.listen(path).unref()

@@ -46,8 +46,8 @@ function quote(body: object): string {
 }
 
 /**
- * Returns a shell pipe that extracts a string field from a JSON response. It also prints the response, so that errors
- * are visible.
+ * Returns a shell pipeline that extracts a string field from a JSON response. It also prints the response, so that
+ * errors are visible.
  */
 function pick(field: string): string {
   return `tee /dev/stderr | sed 's/.*"${field}":"//; s/".*//'`

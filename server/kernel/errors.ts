@@ -91,7 +91,7 @@ export function toErrandError(thrown: unknown): ErrandError {
   )
 }
 
-/** Whether the operator must investigate the error, because it is not an intended rejection. */
+/** Whether the operator must investigate the error. False for intended rejections. */
 export function isFault({ cause, code, status }: ErrandError): boolean {
   return code === 'INTERNAL_ERROR' || (status >= 500 && cause !== undefined)
 }

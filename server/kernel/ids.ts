@@ -28,8 +28,8 @@ export type IdPrefix =
   | 'mail'
 
 /**
- * Returns a prefix such as `task_` and 26 characters. Ten of them encode the time, and sixteen encode 80 random bits.
- * Ids cannot be guessed, and rows created one after another are adjacent in an index.
+ * Returns an id: a prefix such as `task_` followed by 26 characters. Ten of them encode the time, and sixteen encode 80
+ * random bits. Ids cannot be guessed, and rows created one after another are adjacent in an index.
  */
 export function newId(prefix: IdPrefix, now: number): string {
   if (poolAt + randomBytesPerId > pool.length) {

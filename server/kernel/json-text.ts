@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 
-/** Stored JSON strings to insert into the result, while `writeJson` is running. */
+/** Stored JSON strings that the current `writeJson` call inserts into its result. */
 let spliced: string[] | undefined
 /** Placeholder for every stored string. It is random, so it occurs nowhere else in a response. */
 const place = randomUUID()

@@ -7,9 +7,10 @@ const [quote, backslash, comma, colon, openBrace, openBracket] = [0x22, 0x5c, 0x
 export const jsonNameBytesMax = 16_000
 
 /**
- * Returns which limit the JSON exceeds, or undefined. Checks the length of each name, and counts commas and opening
- * brackets to limit the number of values. A parsed value takes up to a hundred bytes, even if its JSON is a single
- * character. A thread that runs out of memory inside JSON.parse cannot be stopped and ends the process.
+ * Describes the limit that the JSON exceeds, or returns undefined if there is none. Checks the length of each name, and
+ * counts commas and opening brackets to limit the number of values. A parsed value takes up to a hundred bytes, even if
+ * its JSON is a single character. A thread that runs out of memory inside JSON.parse cannot be stopped and ends the
+ * process.
  */
 export function heavinessOf(json: Buffer, valuesMax: number): string | undefined {
   if (json.length <= Math.min(valuesMax, jsonNameBytesMax)) return undefined

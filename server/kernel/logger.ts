@@ -1,4 +1,4 @@
-/** Has pino's method signatures, so that the kernel depends on no library. */
+/** Matches pino's method signatures, so that the kernel does not depend on pino. */
 export type Logger = {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void

@@ -14,7 +14,7 @@ export type Meter = {
     /** Billionths of a USD, or null if unknown. */
     providerCost: number | null
   }): void
-  /** Counts runs that a previous process left unfinished, after they have ended or been queued again. */
+  /** Counts runs left unfinished by a previous process, once they have ended or been requeued. */
   tasksRecovered(runs: readonly { agentId: string }[]): void
   chatRun(run: { agentId: string; end: 'finished' | 'truncated' | 'failed'; seconds: number } & ChatUse): void
 }

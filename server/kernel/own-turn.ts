@@ -1,7 +1,7 @@
-/** User on whose behalf the work is done. Null for all unauthenticated clients together. */
+/** User that the work is done for. All unauthenticated clients share null. */
 type Owner = string | null
 
-/** Waiting work by owner, in the order in which the owners are served. */
+/** Waiting work by owner. Owners are served in this order. */
 const waiting = new Map<Owner, (() => void)[]>()
 let isUnderWay = false
 

@@ -5,16 +5,14 @@ import { assert } from './assert.ts'
 export type Secrets = { current: string; previous: readonly string[] }
 
 /**
- * Owner of encrypted secrets. The encryption authenticates the owner, so one owner's secrets cannot be decrypted as
- * another's.
+ * Owner of encrypted secrets. The owner is authenticated along with the ciphertext, so one owner's secrets cannot be
+ * decrypted as another's.
  */
 export type SecretOwner =
   | ({ userId: string } & ({ connectorId: string; part?: string } | { webhookId: string }))
   | { mailId: string }
 
-/**
- * Returns the owner under which a connector's tokens from this issuer are encrypted. They are sent only to that issuer.
- */
+/** Returns the owner for a connector's tokens from this issuer. The tokens are sent only to that issuer. */
 export function grantOwner(of: { userId: string; connectorId: string; issuer: string }): SecretOwner {
   const { connectorId, issuer, userId } = of
   return { userId, connectorId, part: `grant of ${issuer}` }
@@ -46,8 +44,8 @@ export class SecretVault {
   #keys: { current: Key; all: Map<string, Key> } | undefined
 
   /**
-   * Creates a vault that calls `read` for each encryption and for each unknown key. Each purpose has separate keys, so
-   * that values encrypted for unauthenticated clients reveal nothing about users' secrets.
+   * Creates a vault that calls `read` for each encryption, and for each decryption with an unknown key id. Each purpose
+   * has separate keys, so that values encrypted for unauthenticated clients reveal nothing about users' secrets.
    */
   constructor(read: () => Secrets, purpose = connectorsPurpose) {
     this.#read = read

@@ -11,7 +11,7 @@ import { hostOf, isPublicAddress, portOf } from './private-address.ts'
 export type Dial = {
   peer: Peer
   url: URL
-  /** Whether private addresses are allowed. They are if the operator configured or allowed the host. */
+  /** Whether private addresses are allowed. True if the operator configured or allowed the host. */
   isPrivateAllowed: boolean
   /** Time limit for DNS lookup, TCP connection and TLS handshake together. */
   connectMs: number

@@ -54,8 +54,8 @@ export function exchange({
     // Without an `upgrade` listener, Node destroys the connection if the server switches protocols unasked.
     sent.once('response', resolve)
     sent.once('upgrade', resolve)
-    // Keep this listener. Once there is a response head, the reader of the body reports errors, and `fail` has no
-    // effect.
+    // Keep this listener after the response head arrives. From then on, the body's reader reports errors, and `fail`
+    // has no effect.
     sent.on('error', (error) => {
       if (error instanceof NoPublicHostError || error instanceof peer.Failure) return fail(error)
       const isGarbled = codeOf(error).startsWith('HPE_')

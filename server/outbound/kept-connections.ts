@@ -33,7 +33,7 @@ export class KeptConnections extends Agent {
     try {
       done(null, await dial({ ...this.#dial, signal }))
     } catch (error) {
-      // An abort reason can be any value. Node ignores the stream if there is an error.
+      // An abort reason may not be an Error. Node ignores the second argument if the first is set.
       done(error instanceof Error ? error : new Error('The request was stopped.'), undefined as never)
     }
   }

@@ -25,7 +25,7 @@ const specialIpv4 = blockList('ipv4', [
 const globalIpv6 = blockList('ipv6', ['2000::/3'])
 
 // Special-purpose ranges within 2000::/3 from https://www.iana.org/assignments/iana-ipv6-special-registry: protocol
-// assignments such as Teredo and ORCHID, documentation, and 6to4, through which any IPv4 address can be reached.
+// assignments such as Teredo and ORCHID, documentation, and 6to4, which can reach any IPv4 address.
 const specialIpv6 = blockList('ipv6', ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'])
 
 function blockList(type: 'ipv4' | 'ipv6', subnets: readonly string[]): BlockList {

@@ -208,7 +208,7 @@ export type Store = {
   foreseeAdmission(
     input: Omit<AdmitTask, 'request'>,
   ): Promise<Exclude<AdmitTaskResult, { outcome: 'accepted' }> | undefined>
-  /** Returns the rejection that limits other than rate limits would cause, or undefined. Writes nothing. */
+  /** Returns the rejection, if any, that limits other than rate limits would cause. Writes nothing. */
   foreseeLimits(input: {
     userId: string
     agentId: string
@@ -238,7 +238,7 @@ export type Store = {
   expiringTasks(limit: number): Promise<string[]>
   /** Fails and refunds an expired task. Returns false if the task has started or ended in the meantime. */
   expireTask(input: { taskId: string; error: TaskFailure }): Promise<boolean>
-  /** Queues an interrupted task again if it has attempts left. Otherwise fails and refunds it. */
+  /** Requeues an interrupted task if it has attempts left. Otherwise fails and refunds it. */
   interruptTask(input: Interruption): Promise<'requeued' | 'failed' | 'stale'>
   /**
    * Returns the next tasks to claim. Users take turns, starting after the user `after`, and each user's oldest tasks

@@ -17,8 +17,8 @@ export class EventRing {
   #newestSeq = 1
   lastSeq = 0
   /**
-   * Sequence number of the last event that was written to the store. Later events are dropped only above a limit.
-   * Undefined while no event needs to be stored.
+   * Sequence number of the last event that was written to the store. Later events are dropped only above
+   * `turnEventsBytesMax`. Undefined while no event needs to be stored.
    */
   writtenSeq: number | undefined
 

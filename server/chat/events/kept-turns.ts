@@ -22,8 +22,8 @@ const writeMs = 1000
 /** Write interval for turns that have readers on another node. */
 const followedWriteMs = 100
 /**
- * Number of unwritten characters above which a turn waits for a write. It is lower than the maximum that a turn keeps
- * in memory.
+ * Maximum number of unwritten characters before a turn waits for a write. Lower than the maximum that a turn keeps in
+ * memory.
  */
 const unwrittenCharsMax = 262_144
 
@@ -40,7 +40,7 @@ type Held = {
 
 type StoredPiece = { lastSeq: number; bytes: number }
 
-/** Keeps the turns of this process and their events in memory, until some minutes after they end. */
+/** Keeps the turns of this process and their events in memory, until a few minutes after they end. */
 export class KeptTurns {
   readonly #store: Store
   readonly #log: Logger

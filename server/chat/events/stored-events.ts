@@ -52,7 +52,7 @@ export class StoredEvents implements TurnReader {
       return last !== undefined && isEnd(last.lines)
     }
     let isOver = await endBefore()
-    // The node on which the turn ended may still have its events in memory. It stores them on request.
+    // The node that ran the turn may still have its events in memory. It stores them on request.
     for (let looks = 0; store.shared && !first && !isOver && looks < pollsMax; looks++) {
       if (looks === 0) store.shared.signals.send('turn-followed', turn.turnId)
       await new Promise((resolve) => setTimeout(resolve, lookPauseMs))

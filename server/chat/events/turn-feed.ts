@@ -48,7 +48,7 @@ export class TurnFeed {
   #readers = 0
   #producing: Promise<void> | undefined
   #isAlone = false
-  /** Time until which another node is assumed to have a reader. */
+  /** Another node is assumed to have a reader until then. */
   #followedUntil = -Infinity
   isComplete = false
 

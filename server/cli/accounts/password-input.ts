@@ -32,7 +32,7 @@ const exposed =
 function ask(question: string): Promise<string> {
   const output = new Writable({ write: (_chunk, _encoding, done) => done() })
   const lines = createInterface({ input: process.stdin, output, terminal: true })
-  // The terminal stops echoing once the interface exists, so write the prompt afterwards.
+  // Creating the interface turns off the terminal's echo, so write the prompt afterwards.
   process.stderr.write(question)
   return new Promise((resolve, reject) => {
     lines.once('line', (line) => {

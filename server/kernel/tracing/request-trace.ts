@@ -1,6 +1,6 @@
 import type { Span } from '@opentelemetry/api'
 
-/** Data of a request for logs and traces: ids that become known during processing, but no user content. */
+/** Request data for logs and traces: ids that become known during processing, but no user content. */
 export class RequestTrace {
   readonly requestId: string
   readonly span: Span | undefined

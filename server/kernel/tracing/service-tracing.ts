@@ -52,8 +52,8 @@ const flushMsMax = 5000
 const probes = /^\/(?:healthz|readyz|metrics)(?:\?|$)/
 
 /**
- * Creates spans of requests, task and chat runs, and database commits, with the OpenTelemetry SDK that is registered at
- * startup. Errors of the SDK do not affect the service. Attributes are ids, names and numbers, never user content.
+ * Creates spans for requests, task and chat runs, and database commits, with the OpenTelemetry SDK that is registered
+ * at startup. SDK errors do not affect the service. Attributes are ids, names and numbers, never user content.
  */
 export class ServiceTracing {
   readonly #tracer: Tracer
@@ -63,7 +63,8 @@ export class ServiceTracing {
   /** Returns undefined if no SDK is registered. */
   static open(): ServiceTracing | undefined {
     const global = trace.getTracerProvider() as TracerProvider & Partial<ProxyTracerProvider>
-    // The registered provider is behind a proxy, whose class may belong to another copy of the API package.
+    // Detect the proxy in front of the registered provider by its methods, because its class may come from another copy
+    // of the API package.
     if (!global.getDelegate || !global.getDelegateTracer) return new ServiceTracing(global)
     return global.getDelegateTracer(tracerName) && new ServiceTracing(global.getDelegate())
   }
@@ -182,7 +183,7 @@ export class ServiceTracing {
   }
 }
 
-// Spans of runs follow the GenAI conventions for `invoke_agent`
+// Run spans follow the GenAI conventions for `invoke_agent`
 // (https://github.com/open-telemetry/semantic-conventions-genai).
 
 function agentSpanName({ agentId, agentName }: RunAgent): string {
@@ -238,7 +239,7 @@ function fail(span: Span, code: string): void {
   span.setStatus({ code: SpanStatusCode.ERROR, message: code })
 }
 
-/** Reports errors of the SDK to its own diagnostics, so that they do not affect the traced work. */
+/** Reports SDK errors to the SDK's own diagnostics, so that they do not affect the traced work. */
 function quietly<Result>(work: () => Result): Result | undefined {
   try {
     return work()

@@ -83,8 +83,8 @@ export type SetPassword = {
   /** The only login to keep, or null to end all of them. */
   keepLoginId: string | null
   /**
-   * The login attempts for this email address from this client are deleted. If omitted, all attempts for the user's
-   * address are deleted.
+   * Deletes the login attempts for this email address and client. If omitted, deletes all attempts for the user's
+   * address.
    */
   forget?: AdmitLogin
 }
@@ -107,8 +107,7 @@ export type CreateLogin = {
   provider: string | null
   userAgent: string | null
   /**
-   * The login attempts for this email address from this client are deleted. If null, all attempts for the user's
-   * address are deleted.
+   * Deletes the login attempts for this email address and client. If null, deletes all attempts for the user's address.
    */
   forget: AdmitLogin | null
   /** The password hash that was checked. The login is rejected if the hash has since changed. */

@@ -72,7 +72,7 @@ function* eraseUser(tx: Tx, { forfeit, leaveMethodId, userId, withoutAdmins = fa
   if (balance !== forfeit) return { outcome: 'refused', reason: 'balance', amount: balance }
   const { customerId, methodId } = yield* getPaymentAccount(tx, userId)
   if (methodId !== null && methodId !== leaveMethodId) return { outcome: 'refused', reason: 'saved-method', methodId }
-  // Prevents a notification about the low balance.
+  // Prevents a low-balance notification.
   yield* tx.run(setNotify, { userId, notifyBelow: null })
   if (balance > 0) {
     const description = 'Forfeited when the account was erased'

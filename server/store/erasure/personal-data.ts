@@ -25,7 +25,7 @@ export type PersonalTable = {
   erase?: EraseRows
   /** Data that remains after an erasure, and the reason. Null if nothing remains. */
   kept: string | null
-  /** Export lines that contain the user's rows. Empty if the rows are not exported. */
+  /** Types of export lines that contain rows of the table. Empty if the rows are not exported. */
   exported: readonly ExportedType[]
 }
 

@@ -22,7 +22,7 @@ import { insertEvent } from './event-commands.ts'
 import { askWebhook, getWebhook } from './webhook-commands.ts'
 import { mailDisabled } from '../mails/mail-commands.ts'
 
-// Changes the state of deliveries. A lease postpones the time at which a delivery is due. If the process crashes,
+// Changes the state of deliveries. A lease postpones a delivery's due time. If the process crashes,
 // another process retries the delivery when the lease expires:
 //
 //   pending, due ──lease──▶ pending, leased ──end──┬─▶ succeeded
@@ -312,7 +312,7 @@ function withUser(body: string, { externalId = null, ofUser }: OfUser): string {
 
 export function* endAttempts(tx: Tx, attempts: readonly EndedAttempt[]): Op<void> {
   const now = yield* tx.now()
-  // Sort, so that two nodes cannot deadlock.
+  // Sort the attempts, so that two nodes cannot deadlock.
   for (const one of attempts.toSorted((a, b) => (a.eventId + a.webhookId < b.eventId + b.webhookId ? -1 : 1))) {
     endAttempt(tx, one, now)
   }

@@ -45,7 +45,7 @@ export const eventChecks = ({ digest, entries, position }: Dialect): readonly Le
             OR d.status = 'succeeded' AND NOT coalesce(d.http_status BETWEEN 200 AND 299, false)`,
   },
   {
-    // Skips top-ups from versions that did not record their events, where `events` is null.
+    // Skips top-ups whose `events` is null, because they come from versions that did not record events.
     what: 'each change of a top-up has its event',
     isMoney: false,
     sql: `SELECT k.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual

@@ -10,8 +10,8 @@ const digitsOf = (field: Dialect['field'], name: string) =>
   `CAST(replace(${field('breakdown', name)}, '.', '') AS numeric)`
 
 /**
- * `noIndex` makes SQLite sort rows by user instead of reading them through an index of users. Reading rows of a file that
- * is larger than the memory in such an order would read the file many times.
+ * `noIndex` makes SQLite sort rows by user instead of reading them in index order. If the file is larger than memory,
+ * reading in index order would read the file many times.
  */
 export const moneyChecks = ({ entries, field, noIndex }: Dialect): readonly LedgerCheck[] => [
   {

@@ -73,7 +73,7 @@ export function judgeTask(
 }
 
 type TurnFacts = Omit<LimitFacts, 'waiting'> & {
-  /** Chats of the account are blocked until this time because of write-offs. Null if they are not blocked. */
+  /** The account's chats are blocked until this time because of write-offs. Null if they are not blocked. */
   blockedUntil: EpochMs | null
   rate: RateState
   isUsed: boolean

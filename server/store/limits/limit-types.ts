@@ -17,7 +17,10 @@ export type ChangeAccountLimits = {
   userId: string
   plan?: string | null
   changes: { [Name in keyof AccountLimits]?: AccountLimits[Name] }
-  /** Rejects own limits that allow more than the plan. After a change of plan, this applies to all own limits. */
+  /**
+   * Rejects the change if one of the changed limits would exceed the plan's. If the plan changes, checks all of the
+   * user's own limits.
+   */
   isWithinPlan?: boolean
 }
 

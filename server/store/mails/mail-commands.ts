@@ -14,18 +14,18 @@ import {
 } from './mail-types.ts'
 
 // Queues mails to users. A mail is inserted by the transaction of the change that it reports, and is sent at least
-// once after the commit. A lease postpones the time at which the mail is due:
+// once after the commit. A lease postpones its due time:
 //
 //   pending, due ──lease──▶ pending, leased ──end──┬─▶ sent
 //        ▲                        │                ├─▶ failed: refused, expired or no attempts left
 //        └── lease expired ───────┴────────────────┴─▶ pending, due after a backoff
 
 const dayMs = 86_400_000
-/** Time after which a mail without a link expires. */
+/** Lifetime of a mail without a link. */
 const mailLifeMs = 3 * dayMs
 /** Retention of mails. It is shorter than that of events, because the ledger check looks up the event of each mail. */
 const mailsKeptMs = 4 * dayMs
-/** How long before a key expires its owner gets a mail. */
+/** How long before a key's expiry its owner is mailed. */
 const expiringMs = 7 * dayMs
 /** Maximum number of mails of one kind per user and day. Applies to mails that a user can trigger for free. */
 const freeMailsPerDay = 10

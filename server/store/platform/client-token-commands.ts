@@ -126,7 +126,7 @@ export function* listKeyTokens(
 function toHolder({ countsAs, makerAgents, rateLimit, spendLimit, spendReset, ...found }: FoundRow): ClientTokenHolder {
   const { agents, ...fields } = readFields(found)
   const ofMaker = listOf(makerAgents)
-  // The creating key's allowed agents may have changed since then.
+  // The creating key's allowed agents may have changed since the token was created.
   const both = ofMaker === null ? agents : (agents ?? ofMaker).filter((agent) => ofMaker.includes(agent))
   const makerLimits = keyLimits({ keyId: found.createdBy, countsAs, rateLimit, spendLimit, spendReset })
   return { ...withHolder(found), ...fields, agents: both, makerLimits }

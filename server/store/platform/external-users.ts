@@ -21,7 +21,7 @@ export function findActingUser(on: Reads, of: UserRef): Answer<ActingUser | unde
   return found.map((user) => user && withHolder(user))
 }
 
-/** The lock makes concurrent first requests create only one user. */
+/** The lock ensures that concurrent first requests create only one user. */
 export function* openExternalUser(tx: Tx, { email, externalId, keyId }: ExternalUser): Op<ExternalUserResult> {
   yield* tx.lock('external-id', externalId)
   const known = yield* findActingUser(tx, { externalId })

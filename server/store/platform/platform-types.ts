@@ -6,9 +6,10 @@ import type { Units } from '../../kernel/money.ts'
 import type { CredentialLimits } from '../limits/execution-limits.ts'
 
 /**
- * `users` creates, reads and suspends users and revokes their keys. `credit` changes balances, and `limits` sets plans,
- * and limits up to those of the plan. `act` acts on behalf of users. Together with `act`, `pay` starts top-ups and changes auto-recharge, and
- * `connectors` changes connectors. `webhooks` receives events, and `economics` reads the operator's totals.
+ * `users` creates, reads and suspends users and revokes their keys. `credit` changes balances. `limits` sets a user's
+ * plan, and limits that do not exceed the plan's. `act` acts on behalf of users. Together with `act`, `pay` starts
+ * top-ups and changes auto-recharge, and `connectors` changes connectors. `webhooks` receives events, and `economics`
+ * reads the operator's totals.
  */
 export const platformScopes = [
   'users',

@@ -51,7 +51,8 @@ export function openConnection(dataDir: string, busyTimeoutMs: number): Database
     db.pragma('temp_store = MEMORY')
     // Checkpoint after 16 MB of log instead of 4 MB, so that frequently changed pages are copied less often.
     db.pragma('wal_autocheckpoint = 4000')
-    // The log grows during a long read, such as a ledger check, and every start after a crash reads it.
+    // Limit the log file, which grows during a long read such as a ledger check. Every start after a crash reads the
+    // whole file.
     db.pragma(`journal_size_limit = ${logBytesMax}`)
     assert(db.pragma('journal_mode', { simple: true }) === 'wal', 'the database is in WAL mode')
     assert(db.pragma('synchronous', { simple: true }) === 2, 'synchronous is FULL')

@@ -17,7 +17,7 @@ import type { Committed } from '../committed.ts'
 export type GroupCommitOptions = {
   /** Pause between attempts while another process, such as a CLI command, holds the write lock. */
   busyPauseMs?: number
-  /** Time after which waiting commands fail with SERVICE_UNAVAILABLE. */
+  /** Maximum time that a command waits before it fails with SERVICE_UNAVAILABLE. */
   busyMsMax?: number
   /**
    * Called once if it is unknown which commits are on disk. The process must then exit. The recovery at the next start

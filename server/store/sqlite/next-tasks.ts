@@ -15,7 +15,7 @@ import { inTime } from '../tasks/task-rows.ts'
 type Waiting = { seq: number; id: string; userId: string }
 /**
  * A user in the circle. `ahead` contains tasks that were read but not taken. `lastSeq` is the `seq` of the last task
- * read. `isRead` is set when all tasks were read.
+ * read. `isRead` is set once all tasks have been read.
  */
 type Line = { userId: string; ahead: Waiting[]; lastSeq: number; isRead: boolean }
 

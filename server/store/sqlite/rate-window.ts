@@ -72,8 +72,8 @@ export class RateWindow {
   }
 
   /**
-   * Discards all windows, so that they are read from the rows again. Must be called when a command was undone or a
-   * commit failed.
+   * Discards all windows, so that they are read from the rows again. Must be called after a command is undone or a
+   * commit fails.
    */
   clear(): void {
     this.#known.clear()

@@ -9,7 +9,8 @@ const readyName = 'restore.ready'
 /** The files in `aside` are moved out before `name` is moved in. The database comes last. */
 const replaced = [
   { name: 'payloads', aside: ['payloads'] },
-  // Without its WAL file, the old database would be incomplete. SQLite would apply a leftover WAL file to the new one.
+  // Move the WAL file out with the old database, which would be incomplete without it. SQLite would apply a leftover
+  // WAL file to the new database.
   { name: 'errand.db', aside: ['errand.db-wal', 'errand.db-shm', 'errand.db.damaged', 'errand.db'] },
 ]
 

@@ -57,7 +57,7 @@ export class RowCache<Row> {
     return this.#rows.get(key)
   }
 
-  /** Must be called in the tick in which the row was read. */
+  /** Must be called in the same tick as the read of the row. */
   set(key: string, row: Row, size: number): void {
     if (this.#size >= this.#sizeMax) this.clear()
     this.#size += size

@@ -61,7 +61,7 @@ export function accountTables({
       blockedAt: number('blocked_at'),
       blockedUntil: number('blocked_until'),
       blockSeconds: number('block_seconds'),
-      /** Time until which tasks with connectors are neither accepted nor started. */
+      /** Tasks with connectors are neither accepted nor started until this time. */
       connectorsBlockedUntil: number('connectors_blocked_until'),
       /** Debt from refunded or disputed top-ups that the balance could not cover. Credits pay the debt first. */
       owed: number().notNull().default(0),

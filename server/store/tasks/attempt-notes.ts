@@ -21,7 +21,7 @@ export function* forbidCancel(tx: Tx, { attempt, taskId }: AttemptRef): Op<boole
 
 /** Saves progress reports, except those of stale attempts. Locks no account, because it moves no money. */
 export function* noteProgress(tx: Tx, notes: readonly ProgressNote[]): Op<void> {
-  // Update the rows in the order in which lease renewals lock them, so that the two cannot deadlock.
+  // Update the rows in the same order as lease renewals lock them, so that the two cannot deadlock.
   const inOrder = notes.toSorted((a, b) => (a.taskId < b.taskId ? -1 : 1))
   const noted = inOrder.map(({ attempt, progress, taskId }) => tx.run(note, { taskId, attempt, progress }))
   for (const answer of noted) yield* answer

@@ -16,8 +16,8 @@ const connectionSettings =
 type PoolOptions = {
   name?: string
   /**
-   * Time after which the server cancels a statement, or 0 for never. Without a limit, the server would finish the
-   * statements of disconnected clients.
+   * Statement timeout of the server, or 0 for none. Without a timeout, the server would finish the statements of
+   * disconnected clients.
    */
   statementMsMax?: number
 }

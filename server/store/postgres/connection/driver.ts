@@ -11,7 +11,7 @@ export type PgQuery = {
   text: string
   values?: readonly unknown[]
   rowMode?: 'array'
-  /** Milliseconds without an answer after which the connection is closed. */
+  /** Closes the connection after this many milliseconds without an answer. */
   query_timeout?: number
 }
 
@@ -112,7 +112,7 @@ export type PgListener = {
 type ClientConfig = {
   connectionString: string
   connectionTimeoutMillis: number
-  /** Milliseconds without an answer after which the connection is closed. */
+  /** Closes the connection after this many milliseconds without an answer. */
   query_timeout: number
   application_name: string
   keepAlive: boolean

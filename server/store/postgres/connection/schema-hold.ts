@@ -73,7 +73,7 @@ export class SchemaHold {
       connectionString: this.#options.databaseUrl,
       application_name: 'errand schema',
       connectionTimeoutMillis: 10_000,
-      // No timeout, because a process that starts must wait until another one has finished migrating.
+      // No timeout, because a starting process must wait for another one to finish migrating.
       query_timeout: 0,
       keepAlive: true,
       pipeline: true,
@@ -103,8 +103,8 @@ export class SchemaHold {
       try {
         return await this.#connect('none')
       } catch (error) {
-        // Another version has migrated the schema, or the installation was exported. After any other error, the server
-        // is unreachable, so retry.
+        // Stop if another version has migrated the schema or the installation was exported. Any other error means that
+        // the server is unreachable, so retry.
         if (error instanceof StoreOpenError && error.cause === undefined) return this.#options.onFatal?.(error)
       }
     }

@@ -11,7 +11,7 @@ import { codeOf, isLostConnection, isRefusedByServer } from './pg-errors.ts'
 import { Transaction } from './transaction.ts'
 
 // Runs all transactions of the store. The isolation level is READ COMMITTED. A command locks its account first, so it
-// sees the state after the previous command on that account, and never decides on an older snapshot.
+// sees the state after the previous command on that account, and never acts on an older snapshot.
 //
 //   BEGIN ──▶ work ──▶ counters ──▶ COMMIT ──▶ answered
 //     ▲        │                      │ no answer

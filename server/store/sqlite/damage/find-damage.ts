@@ -21,7 +21,7 @@ export function findDamageByTable(db: Database, isStopped: () => boolean): strin
   })
 }
 
-/** Whether the file contains data that SQLite cannot have written. */
+/** Whether the error means that the file contains data that SQLite cannot have written. */
 export function isDamage(error: unknown): error is Error {
   return /^SQLITE_(?:CORRUPT|NOTADB)/.test(codeOf(error))
 }
