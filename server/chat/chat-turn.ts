@@ -171,8 +171,8 @@ export class ChatTurn {
   /** Stops the agent and settles the turn. Does nothing once the reply has ended. */
   stop(cause: StopCause): void {
     if (this.#cause !== undefined || this.#ending) return
-    // Once the agent has finished, these causes no longer change the outcome, even if the client has not read the whole
-    // reply.
+    // Once the agent has finished, a stop for one of these causes no longer changes the outcome, even if the client has
+    // not read the whole reply.
     const mayBeTooLate = cause === 'disconnect' || cause === 'stopped' || cause === 'memory'
     if (!mayBeTooLate || this.#outcome === undefined) this.#cause = cause
     const leftMs = this.#parts.turnTimeoutMs - (performance.now() - this.#startedAt)
@@ -224,7 +224,7 @@ export class ChatTurn {
     const isHeld = await this.#hold.cover(whole, { least: upTo(1), isWhole: true })
     if (!isHeld || this.#isOver) return await this.#refuseStep()
     const isLong = isLongPrompt(next.promptTokensMax, rates)
-    // A hold below the maximum cost cannot grow later, so it must also cover a tool call.
+    // If the hold does not cover the maximum cost, leave room for a tool call, because the hold cannot grow later.
     const outputMax = next.hasTools && !this.#hold.covers(whole) ? outputBesideTool : outputWithin
     const tokens = Math.min(next.outputTokensMax, outputMax(this.#hold.held, { used: upTo(0), rates, isLong }))
     const used = addUse(known.used, callUse({ promptTokens: next.promptTokens }, this.#model.rates))

@@ -286,7 +286,7 @@ export class ChatTurns {
     const { amounts, left, recount } = await this.#weigh(admitted, { input, rates, maxCost: maxCostOf(input) })
     const exact = left < amounts.required ? await recount() : undefined
     const { hold, required } = exact ?? amounts
-    // A model with tools can be called many times, and the number of model calls of code and http agents is unknown.
+    // A model with tools can be called many times, and the number of model calls is unknown for code and http agents.
     const isOneCall = chat.isModel && agent.toolNames.length + connectorIds.length === 0
     const worst = isOneCall ? Math.min(left, amounts.most) : left
     if (worst < required) throw budgetRefusal({ left: worst, required })

@@ -135,8 +135,8 @@ async function importFrom(lines: Lines, options: Common): Promise<void> {
         header,
         keepContent: async ({ id }, content) => {
           if (header.bucket !== null) return
-          // Nodes start only if they find some of the referenced payloads, so write a replacement for a lost payload.
-          // It does not match the payload's digest and is therefore never served.
+          // Write a placeholder for a lost payload, because nodes refuse to start if they find none of the referenced
+          // payloads. The placeholder does not match the payload's digest and is therefore never served.
           await payloads.writeAs(id, content === null ? 'lost before the export' : Buffer.from(content, 'base64'))
         },
       })

@@ -102,7 +102,8 @@ function secured(socket: Socket, { peer, url }: Dial): Socket {
 }
 
 /**
- * Callers receive errors through `once`. Without this listener, an error that no caller awaits would crash the process.
+ * Callers listen for errors with `once`. Without this listener, an error would crash the process if no caller is
+ * listening.
  */
 function heard<S extends Socket>(socket: S): S {
   return socket.on('error', () => {})

@@ -145,8 +145,8 @@ export class KeptTurns {
     clearTimeout(this.#timer)
     this.#dueAt = dueAt
     this.#timer = setTimeout(() => {
-      // If a write is in progress, `#flush` only joins it. The old `#dueAt` would keep that write from scheduling the
-      // next one.
+      // Reset `#dueAt` first. If a write is in progress, `#flush` only joins it, and the old value would keep that
+      // write from scheduling the next one.
       this.#dueAt = Infinity
       void this.#flush()
     }, inMs).unref()

@@ -25,9 +25,7 @@ import {
 
 const tags = ['Sessions']
 const notFound = 'The session was not found.'
-/**
- * Maximum size of a page of messages that is read immediately. A larger page is read in a separate event-loop tick.
- */
+/** Maximum size of a message page that is read immediately. A larger page is read in a separate event-loop tick. */
 const smallPageBytes = 64 * 1024
 
 export const sessionsRouter = (parts: SessionParts) =>

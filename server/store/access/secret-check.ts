@@ -12,9 +12,9 @@ export function secretCheck(secret: string): string {
 
 /**
  * Throws if this server's secret is not the installation's. Otherwise the server would reject other servers' links and
- * could not decrypt their rows. The first server to start sets the installation's secret. During a rotation, that may
- * be one of this server's previous secrets. `ownDir` is the data directory if the database is not shared. Its secret
- * file may be missing after a restore.
+ * could not decrypt their rows. The first server to start sets the installation's secret. During a rotation, the
+ * installation's secret may be one of this server's previous secrets. `ownDir` is the data directory if the database is
+ * not shared. Its secret file may be missing after a restore.
  */
 export async function assertSameSecret(
   settings: SharedSettings,

@@ -14,7 +14,7 @@ export const auditHead = 'audit-head'
 const actors = new AsyncLocalStorage<() => Actor>()
 const service: Actor = { kind: 'service', id: null, client: null }
 
-/** Attributes all records that `work` writes to an actor. `actor` is called only if something is recorded. */
+/** Sets the actor of all records that `work` writes. `actor` is called only if something is recorded. */
 export function actAs<Result>(actor: () => Actor, work: () => Result): Result {
   return actors.run(actor, work)
 }

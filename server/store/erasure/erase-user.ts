@@ -18,7 +18,7 @@ import { personalData } from './personal-data.ts'
 
 const rowsMax = 50
 const usersMax = 100
-/** Disputes are decided within this time. The money in an older dispute is lost for good. */
+/** Disputes are decided within this time, so an older dispute counts as lost. */
 const disputeMs = 120 * 86_400_000
 
 const openWork = statement<{ isOpen: number }>(

@@ -23,8 +23,8 @@ export const usd = (amount: string): string =>
 type EventOf = { row: string; type: string; at: string; data: string }
 
 /**
- * Returns SQL that tests whether event `e` belongs to the row and reports its content. `data` is SQL for the end of the
- * event body.
+ * Returns SQL that tests whether event `e` belongs to the row's user and has the given type, time and data. `data` is
+ * SQL for the end of the event body.
  */
 export const isEventOf = ({ position }: Dialect, { at, data, row, type }: EventOf): string =>
   `coalesce(e.user_id = ${row}.user_id AND e.type = ${type} AND e.created_at = ${at}

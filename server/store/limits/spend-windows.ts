@@ -99,8 +99,8 @@ export function changeCounted(
 
 /**
  * Returns how much a turn has left beyond its hold, and the window with the least left. Returns Infinity if the turn
- * has no windows. The lower of the stored and the current limit applies. If a limit was lowered below the spend, the
- * stored limit equals the spend, so that a later refund does not make the difference available again.
+ * has no windows. Applies the lower of the stored and the current limit. After a limit is lowered below the spend, the
+ * stored limit equals that spend, so a refund would leave room under the stored limit alone.
  */
 export function* leftInNamed(
   on: Reads,

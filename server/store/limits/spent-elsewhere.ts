@@ -6,9 +6,9 @@ import type { ListPlace } from '../list-place.ts'
 import type { Op, Reads } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 
-// Sums up the amount that a limit's owner spent in a period but that is counted in windows of other periods. A period
-// can contain a million executions. On an engine whose reads block the event loop, `sumSpent` reads most of them in
-// batches before the command, and the command adds only the newest executions.
+// Sums up spend that falls into one period of a limit but is counted in windows of other periods. A period can contain
+// a million executions. On an engine whose reads block the event loop, `sumSpent` reads most of them in batches before
+// the command, and the command adds only the newest executions.
 
 export type SpendPeriod = Pick<SpendLimit, 'ownerId' | 'reset'> & { userId: string }
 /** Partial sum, and the last task and turn that it includes. */

@@ -2,7 +2,7 @@ import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
 
 // Rows that store how much of each limit is used. If only one process uses the store, it keeps these rows in memory and
-// writes each of them once for many commands.
+// writes each of them once per batch of commands.
 
 export type WindowRow = {
   ownerId: string

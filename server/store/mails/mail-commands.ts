@@ -23,7 +23,7 @@ import {
 const dayMs = 86_400_000
 /** Lifetime of a mail without a link. */
 const mailLifeMs = 3 * dayMs
-/** Retention of mails. It is shorter than that of events, because the ledger check looks up the event of each mail. */
+/** How long mails are stored. Shorter than for events, because the ledger check looks up the event of each mail. */
 const mailsKeptMs = 4 * dayMs
 /** How long before a key's expiry its owner is mailed. */
 const expiringMs = 7 * dayMs

@@ -25,7 +25,7 @@ const add = new Statement<never>(
       held = spend_windows.held + excluded.held, spend_limit = greatest(excluded.spend_limit,
         spend_windows.charged + excluded.charged + spend_windows.held + excluded.held)`,
 )
-// Used if the window exists and has the current limit. It takes two thirds of the time of `add`.
+// Used if the window exists and has the current limit. It takes two thirds as long as `add`.
 const addToKept = new Statement<never>(
   'spend_window_add_to_kept',
   `UPDATE spend_windows SET charged = charged + :charged, held = held + :held

@@ -222,7 +222,8 @@ export function* settleTurn(
       carriedAfterUsd: formatExact({ cost: 0, remainder: carriedOn }),
       ...(writtenOff > 0 && { writtenOffUsd: formatUsd(writtenOff) }),
     }
-    // Only a charge with a receipt changes the carried remainder, because each receipt continues from the previous one.
+    // Only a charge with a receipt changes the carried remainder, because each receipt starts with the remainder of the
+    // previous one.
     const settles = { held, carried: carriedOn }
     const description = `Chat with ${agentId}${turnEndings[outcome]}`
     const posting = { userId, type: 'chat_charge', amount: -charged, sessionId, turnId, description, now } as const

@@ -241,8 +241,8 @@ export function accountTables({
       digest: text().notNull(),
       resourceId: text('resource_id').notNull(),
       /**
-       * Retry count of the request that created the row. Reset to 0 when the original request gets the same turn or
-       * task.
+       * Retry count of the request that created the row. Reset to 0 if the original request arrives later and gets the
+       * same turn or task.
        */
       madeBy: number('made_by').notNull(),
       /** Highest retry count of a request that received this turn or task. */

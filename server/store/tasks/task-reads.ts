@@ -47,7 +47,10 @@ const item = `${columns('seq id agentId endpointId keyId status tags cost givenB
   CASE WHEN :withPreview = 1 AND status = 'failed' THEN substr(error_message, 1, ${previewLength}) END AS "errorMessage"`
 const page = 'ORDER BY created_at DESC, seq DESC LIMIT :limit OFFSET :offset'
 type Filter = { where?: string; index: string }
-/** Names the index. Without statistics, SQLite would read all of a user's tasks to find those with a rare status. */
+/**
+ * Forces the use of `index`. Without statistics, SQLite would read all of a user's tasks to find those with a rare
+ * status.
+ */
 const from = ({ index, where = '' }: Filter, { indexedBy }: Dialect) =>
   `FROM tasks ${indexedBy(index)} WHERE user_id = :userId ${where}`
 const hasOutcome = `(CAST(:outcome AS text) IS NULL OR :outcome =
@@ -132,7 +135,7 @@ const ofAgent: TaskList = {
   }),
 }
 
-// Statements that read the tasks with one tag. For a CROSS JOIN, SQLite reads the tables in the written order.
+// Statements that read the tasks with one tag. SQLite reads the tables of a CROSS JOIN in the order written.
 const hasTag = 'task_tags.user_id = :userId AND tag = :tag'
 const inPiece = `${hasTag} AND ${within('task_seq', 'task_created_at')}`
 const ofTag = (dialect: Dialect) =>

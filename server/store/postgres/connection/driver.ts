@@ -77,8 +77,8 @@ export function failureBehind(client: PgClient, error: unknown): unknown {
 }
 
 /**
- * Sends all queries that a connection receives in one tick in a single write. Separate writes took a third of the CPU
- * time of an admission.
+ * Sends all queries that a connection receives in one tick in a single write. Separate writes took a third of an
+ * admission's CPU time.
  */
 export function sendTogether(client: PooledClient): void {
   const { stream } = client.connection

@@ -205,8 +205,8 @@ export class PgSignals implements Signals {
       clearTimeout(timer)
     }
     try {
-      // This process may have been too busy to read the probe. Messages in transit arrive before the answer to this
-      // query. If the server does not answer, the driver closes the connection.
+      // This process may have been too busy to read the probe, so send a query. Messages in transit arrive before its
+      // answer. If the server does not answer, the driver closes the connection.
       await client.query('SELECT 1')
       if (probe.isHeard) return true
       return timer === undefined ? undefined : false

@@ -70,7 +70,7 @@ export function findLogDamage(databaseFile: string): LogDamage | undefined {
     const found = scan(file)
     if (stampOf(file) === before) return found && { file, ...found, moved: movedOf(database, found.cutAt) }
   }
-  // A log that keeps changing belongs to a running server. Opening the database then does not recover the log.
+  // A log that keeps changing belongs to a running server, so opening the database does not start a recovery.
   return undefined
 }
 

@@ -11,8 +11,8 @@ const longMs = 500
 const pauseMs = 100
 let statementFrom = performance.now()
 /**
- * Called before each statement. After a long one, pauses so that the server can empty the log, which grows while a
- * statement reads.
+ * Called before each statement. After a long statement, pauses to let the server checkpoint the log, which grows while
+ * a statement reads.
  */
 const isStopped = () => {
   if (performance.now() - statementFrom > longMs) Atomics.wait(flag, 0, 0, pauseMs)
