@@ -10,7 +10,7 @@ export function resetAt({ now, oldestAt }: RateState): EpochMs {
   return oldestAt === null ? now : oldestAt + rateWindowMs
 }
 
-/** Returns the X-RateLimit headers as alternating names and values, or an empty array without a rate limit. */
+/** Returns the X-RateLimit headers as alternating names and values, or an empty array if there is no rate limit. */
 export function rateHeaders(rate: RateState): string[] {
   if (rate.limit === 0) return []
   return [

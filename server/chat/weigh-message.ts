@@ -33,7 +33,7 @@ export type Weighed = {
   amounts: Amounts
   /**
    * Computes the amounts from an exact token count of the message. Returns undefined for model agents, or if no thread
-   * can count now.
+   * answers in time.
    */
   recount: () => Promise<Amounts | undefined>
   history: History

@@ -22,7 +22,7 @@ export async function init(folder: string): Promise<void> {
   const taken = files.find(({ to }) => existsSync(to))
   if (taken)
     throw new Error(`${taken.to} already exists, so nothing was written. Choose a new folder with errand init FOLDER.`)
-  // Everyone who works on the project must be able to read the files, and so must the user in a container image.
+  // Everyone who works on the project must be able to read the files, and so must the user inside a container.
   process.umask(0o022)
   const tarballs = extname(import.meta.url) === '.ts' ? packClone() : await installedTarballs()
   for (const { from, to } of files) {

@@ -44,7 +44,7 @@ async function openBeside(data: string | undefined, mayCreate: boolean): Promise
   })
 }
 
-/** Opens the database for an export or import, while no server is running. Creates it unless `mustExist`. */
+/** Opens the database for an export or import, while no server is running. Creates it unless `mustExist` is set. */
 export async function openWhole(
   data: string | undefined,
   { mustExist }: { mustExist: boolean },

@@ -7,7 +7,7 @@ import type { Reloaded } from '../app/reloaded.ts'
 import type { Logger } from '../kernel/logger.ts'
 import { codeOf, messageOf } from '../kernel/thrown.ts'
 
-// Commands connect to a socket in the running server's data directory to make it reload its configuration or to get its
+// Commands connect to a socket in the running server's data directory to reload the server's configuration or get its
 // URL. Only the directory's owner can connect. A signal to a stored process id, in contrast, could reach another
 // process.
 

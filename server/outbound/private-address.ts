@@ -38,8 +38,8 @@ function blockList(type: 'ipv4' | 'ipv6', subnets: readonly string[]): BlockList
 }
 
 /**
- * Whether an address is public, and not private, loopback or special-purpose. Returns false for a string that is not a
- * valid IP address, and for a link-local address with a zone.
+ * Whether an address is public rather than private, loopback or special-purpose. Returns false for a string that is not
+ * a valid IP address, and for a link-local address with a zone.
  */
 export function isPublicAddress(address: string): boolean {
   if (address.includes('%')) return false

@@ -6,8 +6,8 @@ import type { Holder } from './people-types.ts'
 export const scopes = ['read', 'execute', 'manage'] as const
 export type Scope = (typeof scopes)[number]
 /**
- * Scopes of a caller. Only client tokens and platform keys that act for a user can have `pay`. Only such platform keys
- * can have `connectors`.
+ * Scopes of a caller. Only client tokens and platform keys that act for a user can have `pay`. Only platform keys that
+ * act for a user can have `connectors`.
  */
 export type CallerScope = Scope | 'pay' | 'connectors'
 

@@ -157,8 +157,8 @@ export type OpenTurn = SessionOf & {
    */
   request?: WireRequest | null
   /**
-   * `required` must be available. `hold` is held if caps and limits allow it. If the balance covers only part of it,
-   * less is held, but only if nothing else is on hold.
+   * `required` must be available. `hold` is held if caps and limits allow it. If the balance covers only part of it and
+   * nothing else is on hold, less is held.
    */
   required: Units
   hold: Units

@@ -8,7 +8,7 @@ import { inTime } from '../tasks/task-rows.ts'
 // is back at the first one. Then all users in the circle are known, and each user's tasks are read in proportion to the
 // free slots.
 //
-// Alternatives were worse. In-memory queues per user must track every change to the backlog, and decide on outdated
+// Alternatives were worse. In-memory queues per user have to track every change to the backlog, and act on outdated
 // data. A window function reads the whole backlog for each task. One or two statements per slot reach only 75 % of this
 // rate if few users have queued tasks.
 

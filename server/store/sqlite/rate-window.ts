@@ -5,8 +5,8 @@ import { rateWindowMs } from '../limits/account-limits.ts'
 
 const knownUsersMax = 50_000
 /**
- * Expired entries are removed in batches of at least this size, once they are more than half of the list. Removing them
- * one by one took 30 µs each.
+ * Expired entries are removed in batches of at least this size, once they make up more than half of the list. Removing
+ * them one by one took 30 µs each.
  */
 const goneMin = 32
 

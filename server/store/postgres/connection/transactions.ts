@@ -200,8 +200,8 @@ export class Transactions {
   }
 
   /**
-   * Returns whether a transaction was committed although its COMMIT got no answer. First waits for the account lock,
-   * which that transaction holds until it ends.
+   * Checks whether a transaction whose COMMIT got no answer was committed. First waits for the account lock, which that
+   * transaction holds until it ends.
    */
   async #tookPlace({ lockedUserId, proof }: Transaction, cause: unknown): Promise<boolean> {
     const message = 'The connection to the database was lost. Retry with the same Idempotency-Key.'
