@@ -110,7 +110,7 @@ export const bounds: Record<string, [phrase: string, source: string, constant: s
     ['valid for at most {}, ten minutes', 'auth/client-tokens/client-token-schema.ts', 'tokenSecondsMax'],
     ['waits another {} for the provider', 'chat/turn-ends.ts', 'readOnMs'],
     ['cached tokens at most {} ago', 'chat/weigh-message.ts', 'cacheKeptMs'],
-    ['and at least {} apart', 'store/payments/payment-types.ts', 'rechargePauseMs'],
+    ['waits at least {} between recharges', 'store/payments/payment-types.ts', 'rechargePauseMs'],
     ['a `quoteId`. For {} you', 'billing/quotes.ts', 'quoteLifeMs'],
     ['with a comment every {}.', 'http/answer-forms.ts', 'silentMs'],
     ['array of up to {} parts', 'chat/chat-schema.ts', 'messagePartsMax'],
