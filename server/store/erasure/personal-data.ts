@@ -60,7 +60,7 @@ const ledger = 'The ledger must add up. Rows contain amounts, times, ids and the
 /** Listed in the order of erasure. */
 export const personalData: Record<string, PersonalTable> = {
   users: {
-    kept: 'The ledger refers to the id. Email address, password and external id are deleted.',
+    kept: 'The ledger refers to the id. The email address, password and external id are deleted.',
     exported: ['account'],
   },
   deliveries: { erase: eraseDeliveries, kept: null, exported: [] },
@@ -69,7 +69,7 @@ export const personalData: Record<string, PersonalTable> = {
   invitations: { erase: rowsOf('invitations', 'id'), kept: null, exported: [] },
   identities: { erase: rowsOf('identities', 'issuer, subject'), kept: null, exported: [] },
   trial_credits: {
-    kept: 'A hash of the email address or login. Nobody may get the trial credit twice.',
+    kept: 'A hash of the email address or login, which prevents a second trial credit.',
     exported: [],
   },
   logins: { erase: rowsOf('logins', 'id'), kept: null, exported: ['login'] },
@@ -79,7 +79,7 @@ export const personalData: Record<string, PersonalTable> = {
   key_rates: { kept: null, exported: [] },
   spend_windows: {
     erase: rowsOf('spend_windows', 'owner_id, starts_at', 'user_id = :userId AND owner_id <> :userId'),
-    kept: "Sums of the user's own limit. They are deleted some months after their period.",
+    kept: "Spending totals for the user's limit. They are deleted some months after their period.",
     exported: [],
   },
   connector_sign_ins: { erase: rowsOf('connector_sign_ins', 'state_hash', ofConnectors), kept: null, exported: [] },
@@ -113,19 +113,19 @@ export const personalData: Record<string, PersonalTable> = {
   messages: { kept: null, exported: ['message'] },
   payloads: { kept: null, exported: ['payload'] },
   payload_parts: { kept: null, exported: ['payload'] },
-  session_totals: { kept: 'Counts, which are then zero.', exported: [] },
+  session_totals: { kept: 'Counts, which are set to zero.', exported: [] },
   accounts: { kept: 'The ledger needs the balance. The notification threshold is deleted.', exported: ['account'] },
   transactions: { kept: ledger, exported: ['transaction'] },
   turns: { kept: 'The ledger refers to them. Rows contain ids, cost and times.', exported: [] },
-  counters: { kept: 'Counts of tasks and transactions, which the ledger check compares.', exported: [] },
+  counters: { kept: 'The ledger check needs the counts of tasks and transactions.', exported: [] },
   events: {
-    kept: 'Ids, status and amounts, which the ledger check compares. They are deleted after seven days.',
+    kept: 'The ledger check needs ids, status and amounts. They are deleted after seven days.',
     exported: [],
   },
-  book_days: { kept: "The operator's daily sums of spending and cost.", exported: [] },
-  book_totals: { kept: "The operator's monthly sums of spending and cost.", exported: [] },
+  book_days: { kept: "The operator's daily totals of spending and cost.", exported: [] },
+  book_totals: { kept: "The operator's monthly totals of spending and cost.", exported: [] },
   audit_log: {
-    kept: 'Its chain of hashes must stay whole. Rows contain ids, amounts, IP addresses and times.',
+    kept: 'Deleting rows would break the chain of hashes. Rows contain ids, amounts, IP addresses and times.',
     exported: ['act'],
   },
   platform_keys: { kept: null, exported: [] },
