@@ -125,7 +125,7 @@ export const personalData: Record<string, PersonalTable> = {
   book_days: { kept: "The operator's daily totals of spending and cost.", exported: [] },
   book_totals: { kept: "The operator's monthly totals of spending and cost.", exported: [] },
   audit_log: {
-    kept: 'Deleting rows would break the chain of hashes. Rows contain ids, amounts, IP addresses and times.',
+    kept: 'Deleting rows would break the hash chain. Rows contain ids, amounts, IP addresses and times.',
     exported: ['act'],
   },
   platform_keys: { kept: null, exported: [] },
