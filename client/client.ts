@@ -141,7 +141,7 @@ export type ErrandClient<Config extends AnyConfig = UnknownConfig> = LoginClient
       get: Method<'agents.get'>
     }
     quotes: QuotesClient<Config>
-    /** The account's API keys. Needs the scope `manage`. */
+    /** The account's API keys. Requires the `manage` scope. */
     keys: {
       /** Only this response contains the key. */
       create: Method<'keys.create'>

@@ -64,7 +64,7 @@ export type AgentChat = {
     model: string
     pricing: ChatRates
   }[] | undefined
-  /** Maximum tokens of the message and history sent to the agent for a reply */
+  /** Maximum number of tokens in the message and history sent to the agent for a reply */
   contextTokens: number
   /** Maximum `maxTokens` of a turn */
   maxOutputTokens: number
@@ -1350,7 +1350,7 @@ export type Usage = {
     /** `spentUsd` of each day in `days`; only for the first 6 groups */
     spentPerDayUsd?: string[] | undefined
   }> | undefined
-  /** Number of tasks used for times and tags, at most the newest 2,000 that ended; only with `groupBy` */
+  /** Number of tasks from which times and tags were computed: at most the 2,000 that ended last; only with `groupBy` */
   runs?: number | undefined
 }
 
@@ -1816,7 +1816,7 @@ export type Queries = {
     input: {
       /** Number of days, including today */
       days?: number | undefined
-      /** Adds `groups` with the sums of the tasks and turns that ended on these days. By tag, sums the tasks created on these days and counts a task for each of its tags */
+      /** Adds `groups` with totals for the tasks and turns that ended on these days. Grouping by tag instead covers the tasks created on these days, and counts a task once for each of its tags */
       groupBy?: "agent" | "endpoint" | "model" | "key" | "tag" | undefined
     }
     output: Usage

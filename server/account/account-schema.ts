@@ -73,7 +73,7 @@ export const UsageInput = z.object({
     .enum(['agent', 'endpoint', 'model', 'key', 'tag'])
     .optional()
     .describe(
-      'Adds `groups` with the sums of the tasks and turns that ended on these days. By tag, sums the tasks created on these days and counts a task for each of its tags',
+      'Adds `groups` with totals for the tasks and turns that ended on these days. Grouping by tag instead covers the tasks created on these days, and counts a task once for each of its tags',
     ),
 })
 
@@ -122,7 +122,9 @@ export const Usage = z
       .number()
       .int()
       .optional()
-      .describe('Number of tasks used for times and tags, at most the newest 2,000 that ended; only with `groupBy`'),
+      .describe(
+        'Number of tasks from which times and tags were computed: at most the 2,000 that ended last; only with `groupBy`',
+      ),
   })
   .meta({ id: 'Usage' })
 

@@ -65,7 +65,10 @@ const AgentChat = z
   .object({
     pricing: WrittenRates,
     fallbacks: Fallbacks,
-    contextTokens: z.number().int().describe('Maximum tokens of the message and history sent to the agent for a reply'),
+    contextTokens: z
+      .number()
+      .int()
+      .describe('Maximum number of tokens in the message and history sent to the agent for a reply'),
     maxOutputTokens: z.number().int().describe('Maximum `maxTokens` of a turn'),
     reasoning: z.boolean().describe('Whether reasoning is streamed'),
     accepts: z

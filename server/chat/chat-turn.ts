@@ -266,8 +266,7 @@ export class ChatTurn {
     this.#model.note(summaryOf(outcome)?.model)
     const unread = this.#inbox
     if (isCutByHold(outcome)) this.#cause ??= this.#hold.limit
-    // Output from before the stop counts as used, whether or not it was read. Output beyond the reserved amount does
-    // not.
+    // Output produced before the run stopped counts as used, even if unread, but only up to the reserved amount.
     const isBeyondHold = isHoldLimit(this.#cause) && !isCutByHold(outcome)
     if (!isBeyondHold) this.#lastLines += this.#accept(unread.splice(0))
     const reported = unread.at(-1)?.reported

@@ -8,7 +8,7 @@ export type HostLookup = {
   /** Aborts the lookup immediately. `lookUpHost` then rejects with the abort reason. */
   signal: AbortSignal
   /**
-   * Whether the operator configured the host. The search list in resolv.conf then applies, as it does for other
+   * Whether the operator configured the host. If so, the search list in resolv.conf applies, as it does for other
    * programs on the machine.
    */
   isOperators: boolean

@@ -159,7 +159,7 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
         return true
       } catch (error) {
         if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) throw unreachable(error)
-        // Otherwise, the method was already detached.
+        // `resource_missing` means that the method was already detached.
         return error.code !== 'resource_missing'
       }
     },

@@ -96,7 +96,7 @@ export const bounds: Record<string, [phrase: string, source: string, constant: s
   'docs/guides/openai.md': [
     ['in full for {} after its end', 'store/sessions/turn-types.ts', 'eventsKeptMs'],
     ['`logit_bias` (at most {} tokens)', 'edge/openai/input/sampling.ts', 'biasesMax'],
-    ['one request can contain {} files', 'chat/files/message-draft.ts', 'requestFilesMax'],
+    ['one request can contain up to {} files', 'chat/files/message-draft.ts', 'requestFilesMax'],
     ['return that reply for {}. A retry', 'store/requests/idempotency-keys.ts', 'idempotencyKeptMs'],
   ],
   'docs/reference/client.md': [

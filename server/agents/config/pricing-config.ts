@@ -31,7 +31,7 @@ type PricingFields = {
   readonly toolCallUsd?: string
   /**
    * Rates for all tokens of a model call with a long prompt. The highest of these rates must be at least the highest
-   * rate for shorter prompts. Requires rates per million tokens.
+   * rate for shorter prompts. Allowed only if the pricing has rates per million tokens.
    */
   readonly longContext?: LongContextPricing
 }

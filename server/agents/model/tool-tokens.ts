@@ -5,7 +5,7 @@ import type { Agent, Catalogue } from '../config/catalogue.ts'
 import type { ErrandConfig } from '../config/define-config.ts'
 import { toolsAtMost } from '../run/prompt-size.ts'
 
-/** Maximum tokens of each agent's own tool definitions. Agents without tools have no entry. */
+/** Maximum number of tokens in each agent's own tool definitions. Agents without tools have no entry. */
 export type ToolTokens = WeakMap<Agent, number>
 
 /** Adds the tools of the catalogue's chat agents to `measured`. Throws a ConfigError if a tool's schema is invalid. */

@@ -13,7 +13,7 @@ export type ToConnectors =
   | { type: 'call'; run: number; call: number; name: string; args: string }
   | { type: 'abort'; run: number }
   | { type: 'close'; run: number }
-  /** Requests the tools of a connector's server. Each probe has its own port. */
+  /** Requests the list of tools from a connector's server. Each probe has its own message port. */
   | { type: 'probe'; spec: ConnectorSpec }
 
 /** A serialized ConnectorError, ConnectorsUnavailableError or other error. */

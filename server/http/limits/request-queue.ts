@@ -49,7 +49,7 @@ export function senderKnown(request: Queued, userId: string): void {
  * Each user with previously verified credentials is a sender. All other clients together are one sender, because a
  * client could get a new queue for each request by inventing credentials.
  *
- * The database has few connections, so no request starts while as many commands wait as there are connections.
+ * The database has few connections, so no request starts while each connection already has a command waiting for it.
  */
 export class RequestQueue<Arrived extends Waiting> {
   readonly #serve: Options<Arrived>['serve']

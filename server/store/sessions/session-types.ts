@@ -227,8 +227,8 @@ export type TurnMessage = { content: string; tokens: number }
 export type SettledTurn = { charged: Units; balance: Units; writtenOff: Units }
 
 /**
- * `replaces` is a turn to leave out of the history. `withCachedAt` also reads the session's last receipt, which only
- * prompts for models need.
+ * `replaces` is a turn to leave out of the history. `withCachedAt` also reads the session's last receipt, which is needed
+ * only to build a model's prompt.
  */
 export type ReadHistory = {
   sessionId: string

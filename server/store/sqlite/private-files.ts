@@ -1,7 +1,7 @@
 import { chmodSync, readdirSync, statSync, type Stats } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-// Restricts a data directory to its owner, because it contains all users' money and messages. An existing folder or a
+// Restricts a data directory to its owner, because it contains all users' balances and messages. An existing folder or a
 // restored backup may be readable by other users of the machine.
 
 const names = [

@@ -191,7 +191,7 @@ function composeStore(db: Database, options: SqliteStoreOptions, onClose: () => 
     hasBacklog: () => false,
     backup: async (file) => {
       // A single statement on one snapshot. SQLite's incremental backup restarts whenever another process commits, so
-      // it would never finish next to a busy server.
+      // it would never finish while a busy server is running.
       try {
         db.prepare('VACUUM INTO ?').run(file)
       } catch (error) {

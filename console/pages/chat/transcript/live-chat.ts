@@ -91,7 +91,7 @@ export class LiveChat {
     return isUnderWay(this.#state.exchange)
   }
 
-  /** Sends a message, unless a reply of this session is in progress. The message can replace the last exchange. */
+  /** Sends a message unless a reply is already in progress. The message can replace the last exchange. */
   async send(
     message: string,
     params: ChatParams,

@@ -41,7 +41,7 @@ export class SignalBatch {
     }
   }
 
-  /** Takes the oldest messages from the queue, and returns as many payloads as one statement sends. */
+  /** Removes the oldest messages from the queue and returns as many payloads as fit in one statement. */
   take(): string[] {
     const payloads: string[] = []
     let payload = ''
