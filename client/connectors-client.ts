@@ -37,6 +37,17 @@ export type ConnectorsClient = {
   signOut: Method<'connectors.signOut'>
   /** Lists the tools that the server currently offers. Rejects with CONNECTOR_FAILED if the server cannot be used. */
   tools: Method<'connectors.tools'>
+  /**
+   * Calls one of the connector's allowed tools without an agent. The call is free. `isError` is true if the tool failed.
+   *
+   * @example
+   * const { content } = await client.connectors.callTool({
+   *   connectorId,
+   *   tool: 'get-sum',
+   *   arguments: { a: 2, b: 40 },
+   * })
+   */
+  callTool: Method<'connectors.callTool'>
   /** Lists the MCP servers that the operator offers. */
   servers: ListMethod<'connectors.servers'>
 }
@@ -53,6 +64,7 @@ export function createConnectorsClient(call: Call): ConnectorsClient {
     finishSignIn: 'change',
     signOut: 'change',
     tools: 'read',
+    callTool: 'change',
     servers: 'list',
   })
 }

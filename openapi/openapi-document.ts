@@ -47,6 +47,7 @@ const writes = new Set([
   'updateConnector',
   'deleteConnector',
   'testConnector',
+  'callConnectorTool',
   'signInConnector',
   'finishConnectorSignIn',
   'signOutConnector',

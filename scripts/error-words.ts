@@ -97,7 +97,7 @@ export const errorWords: Record<ErrorCode, Words> = {
       'Fix the connector and test it with `POST /api/connectors/{connectorId}/test`. To sign in, use `POST /api/connectors/{connectorId}/sign-in`.',
   },
   RATE_LIMIT_EXCEEDED: {
-    cause: 'The account exceeded a limit on executions, writes, connector checks or webhook tests.',
+    cause: 'The account exceeded a limit on executions, writes, connector checks and calls, or webhook tests.',
     remedy: 'Wait for `Retry-After`. For executions, `X-RateLimit-Reset` is the time of the next allowed one.',
   },
   LOGIN_THROTTLED: {

@@ -329,6 +329,14 @@ export type ConnectorTool = {
   isAllowed: boolean
 }
 
+export type ConnectorToolResult = {
+  /** Parts of the result, as defined by the Model Context Protocol */
+  content: Record<string, unknown>[]
+  structuredContent?: unknown
+  /** Whether the tool itself failed; `content` states the reason */
+  isError: boolean
+}
+
 export type CreatedClientToken = {
   id: string
   userId: string
@@ -2432,6 +2440,17 @@ export type Mutations = {
       connectorId: string
     }
     output: Confirmation
+  }
+  'connectors.callTool': {
+    input: {
+      /** The id returned when the connector was created */
+      connectorId: string
+      /** Name of the tool on the server */
+      tool: string
+      /** Arguments that match the tool's input schema */
+      arguments?: Record<string, unknown> | undefined
+    }
+    output: ConnectorToolResult
   }
   'webhooks.create': {
     input: {

@@ -4,27 +4,30 @@ import { ErrandError } from '../kernel/errors.ts'
 import { FairPlaces } from '../kernel/fair-places.ts'
 import type { Store } from '../store/store.ts'
 import { refusalOf, type ConnectorAccess } from './connector-access.ts'
-import type { ConnectorSpec, ProbeOutcome } from './connector-spec.ts'
+import type { ProbeOutcome, ProbeRequest, ToolCall } from './connector-spec.ts'
 import type { McpTool } from './thread/mcp-connection.ts'
-import type { ConnectorTools } from './thread/probe-connector.ts'
+import type { CallResult, ConnectorTools } from './thread/probe-connector.ts'
 
 type Parts = {
   access: ConnectorAccess
-  agents: { probe: (spec: ConnectorSpec, signal: AbortSignal) => Promise<ProbeOutcome> }
+  agents: { probe: (request: ProbeRequest, signal: AbortSignal) => Promise<ProbeOutcome> }
   clock: Clock
   store: Store
-  /** Maximum checks per user and minute on this node, or 0 for no limit. Checks do not count as executions. */
+  /** Maximum checks and calls per user and minute on this node, or 0 for no limit. They do not count as executions. */
   checksPerMinute: number
 }
 
 export type CheckResult = { tools: McpTool[]; failure: null } | { tools: null; failure: string }
+type Probed = { json: string; failure: null } | { json: null; failure: string }
 
 const checkMs = 20_000
-/** Maximum concurrent checks per user. Each connects to a server of the user's choice. */
+/** Includes the connection and the server's list of tools. */
+const callMs = 60_000
+/** Maximum concurrent checks and calls per user. Each connects to a server of the user's choice. */
 const checksMax = 4
 const minuteMs = 60_000
 
-/** Connects to users' connectors outside of runs, to test whether they work and to list their tools. */
+/** Connects to users' connectors outside of runs, to test whether they work, list their tools or call one. */
 export class ConnectorChecks {
   readonly #parts: Parts
   readonly #running = new FairPlaces({ perUser: checksMax })
@@ -43,11 +46,22 @@ export class ConnectorChecks {
       const { target } = spec
       // Without a sign-in there are no credentials to connect with. The connector's status already says so.
       if (target.kind === 'unusable' && target.needsSignIn) return { tools: null, failure: refusalOf(spec, target) }
-      const result = await this.#probe(spec)
-      const status = result.failure === null ? 'ok' : 'failed'
-      const statusMessage = result.failure
-      await this.#parts.store.noteConnectorCheck({ connectorId, userId, updatedAt, status, statusMessage })
-      return result
+      const late = `The check took longer than ${checkMs / 1000} seconds. Try again.`
+      const { failure, json } = await this.#probe({ spec }, { late, limitMs: checkMs })
+      const status = failure === null ? 'ok' : 'failed'
+      await this.#parts.store.noteConnectorCheck({ connectorId, userId, updatedAt, status, statusMessage: failure })
+      return failure === null ? { ...(JSON.parse(json) as ConnectorTools), failure } : { tools: null, failure }
+    })
+  }
+
+  /** Calls a tool of a connector. Throws CONNECTOR_FAILED and the same errors as `within`. */
+  async call(record: ConnectorRecord, call: ToolCall): Promise<CallResult> {
+    return await this.within(record.userId, async () => {
+      const spec = await this.#parts.access.specOf(record)
+      const late = `The call took longer than ${callMs / 1000} seconds. The tool may still run.`
+      const { failure, json } = await this.#probe({ spec, call }, { late, limitMs: callMs })
+      if (failure !== null) throw new ErrandError('CONNECTOR_FAILED', failure)
+      return JSON.parse(json) as CallResult
     })
   }
 
@@ -60,7 +74,7 @@ export class ConnectorChecks {
     if (place.hold(1)) {
       throw new ErrandError(
         'CONFLICT',
-        `This account is already checking ${checksMax} connectors, the maximum. Retry when a check has ended.`,
+        `This account already has ${checksMax} connector checks or calls in progress, the maximum. Retry when one has ended.`,
       )
     }
     try {
@@ -84,7 +98,7 @@ export class ConnectorChecks {
     if (times.length >= checksPerMinute) {
       throw new ErrandError(
         'RATE_LIMIT_EXCEEDED',
-        `At most ${checksPerMinute} connector checks per minute are allowed. Wait before you try again.`,
+        `At most ${checksPerMinute} connector checks and calls per minute are allowed. Wait before you try again.`,
         {
           isOtherRate: true,
           retryAfterSeconds: Math.ceil((times[0]! + minuteMs - now) / 1000),
@@ -95,16 +109,13 @@ export class ConnectorChecks {
     this.#begun.set(userId, [...times, now])
   }
 
-  async #probe(spec: ConnectorSpec): Promise<CheckResult> {
+  async #probe(request: ProbeRequest, { late, limitMs }: { late: string; limitMs: number }): Promise<Probed> {
     const controller = new AbortController()
-    const late: ProbeOutcome = {
-      kind: 'interrupted',
-      message: `The check took longer than ${checkMs / 1000} seconds. Try again.`,
-    }
-    const timer = setTimeout(() => controller.abort(late), checkMs)
-    const outcome = await this.#parts.agents.probe(spec, controller.signal)
+    const interrupted: ProbeOutcome = { kind: 'interrupted', message: late }
+    const timer = setTimeout(() => controller.abort(interrupted), limitMs)
+    const outcome = await this.#parts.agents.probe(request, controller.signal)
     clearTimeout(timer)
-    if (outcome.kind === 'completed') return { ...(JSON.parse(outcome.json) as ConnectorTools), failure: null }
-    return { tools: null, failure: outcome.kind === 'failed' ? outcome.error.message : outcome.message }
+    if (outcome.kind === 'completed') return { json: outcome.json, failure: null }
+    return { json: null, failure: outcome.kind === 'failed' ? outcome.error.message : outcome.message }
   }
 }

@@ -11,6 +11,7 @@ const headersMax = 10
  */
 const headerCharsMax = 16_384
 const allowedToolsMax = 500
+const allowedToolCharsMax = 200
 const allowedToolsBytesMax = 65_536
 
 const connectorId = resourceId.describe('The id returned when the connector was created')
@@ -60,7 +61,7 @@ const auth = z
 export type ConnectorAuth = z.output<typeof auth>
 
 const allowedTools = z
-  .array(z.string().min(1).max(200))
+  .array(z.string().min(1).max(allowedToolCharsMax))
   .max(allowedToolsMax)
   .refine((names) => jsonBytes(names) <= allowedToolsBytesMax, 'Must be at most 64 KB of JSON')
   .nullable()
@@ -151,6 +152,21 @@ const Tool = z
 
 export const ListToolsOutput = z.object({ tools: z.array(Tool), total: z.number().int() })
 export type ListToolsOutput = z.output<typeof ListToolsOutput>
+
+export const CallToolInput = z.object({
+  connectorId,
+  tool: z.string().min(1).max(allowedToolCharsMax).describe('Name of the tool on the server'),
+  arguments: jsonObject.default({}).describe("Arguments that match the tool's input schema"),
+})
+
+export const CallToolOutput = z
+  .object({
+    content: z.array(jsonObject).describe('Parts of the result, as defined by the Model Context Protocol'),
+    structuredContent: z.unknown().optional(),
+    isError: z.boolean().describe('Whether the tool itself failed; `content` states the reason'),
+  })
+  .meta({ id: 'ConnectorToolResult' })
+export type CallToolOutput = z.output<typeof CallToolOutput>
 
 const ConnectorServer = z
   .object({

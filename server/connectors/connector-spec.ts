@@ -70,8 +70,15 @@ export type OfferedServers = ReadonlyMap<
   }
 >
 
+/** A call of a tool outside of runs. `args` is the JSON of an object. */
+export type ToolCall = { tool: string; args: string }
+
+/** A connection outside of runs, to list the server's tools or to call one of them. */
+export type ProbeRequest = { spec: ConnectorSpec; call?: ToolCall | undefined }
+
 /**
- * Result of a check: the server's tools, the reason why the connector is unusable, or an interruption before a result.
+ * Result of a probe: the JSON of ConnectorTools or of a CallResult, the reason why the connector is unusable, or an
+ * interruption before a result.
  */
 export type ProbeOutcome =
   | { kind: 'completed'; json: string }

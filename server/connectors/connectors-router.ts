@@ -1,4 +1,5 @@
 import {
+  callTool,
   createConnector,
   deleteConnector,
   finishProductSignIn,
@@ -15,9 +16,12 @@ import {
 import { ErrandError } from '../kernel/errors.ts'
 import { Confirmation } from '../kernel/wire-types.ts'
 import { pageBytesOf } from '../procedures/context.ts'
+import { holdAnswer } from '../procedures/hold-answer.ts'
 import { pageTurn } from '../procedures/page-turn.ts'
 import { procedure, router, withScope, withWrite } from '../procedures/procedure.ts'
 import {
+  CallToolInput,
+  CallToolOutput,
   Connector,
   ConnectorInput,
   CreateConnectorInput,
@@ -35,9 +39,9 @@ const tags = ['Connectors']
 const changing = ['manage', 'connectors'] as const
 const badParameter = 'A parameter is invalid.'
 const notFound = 'The connector was not found.'
-const busy = "The maximum number of the caller's connectors is already being checked."
+const busy = 'The maximum number of connector checks and calls of the caller is already in progress.'
 const tooOften =
-  'The caller exceeded the limit on connector checks. `Retry-After` states when the next check is allowed.'
+  'The caller exceeded the limit on connector checks and calls. `Retry-After` states when the next one is allowed.'
 const bodyResponses = {
   400: 'The body is invalid.',
   403: 'The caller lacks permission.',
@@ -199,7 +203,7 @@ export const connectorsRouter = (connectors: ConnectorParts) =>
           errorResponses: {
             ...bodyResponses,
             404: notFound,
-            409: "The maximum number of the caller's connectors is already being checked, or another request changed the connector.",
+            409: 'The maximum number of connector checks and calls of the caller is already in progress, or another request changed the connector.',
             424: 'The server does not offer a usable sign-in.',
             429: tooOften,
           },
@@ -298,6 +302,37 @@ export const connectorsRouter = (connectors: ConnectorParts) =>
       .input(ConnectorInput)
       .output(ListToolsOutput)
       .query(withScope('execute', ({ ctx, input }) => listTools(connectors, { ...input, userId: ctx.caller.userId }))),
+
+    callTool: procedure
+      .meta({
+        openapi: {
+          method: 'POST',
+          path: '/api/connectors/{connectorId}/call',
+          operationId: 'callConnectorTool',
+          tags,
+          summary: "Call a tool of a connector's server",
+          description:
+            "Calls one of the connector's allowed tools without an agent, to try it. The call is free and creates no task. It can take up to a minute. If the request fails, the tool may have run anyway.",
+          protect: true,
+          successDescription: "The tool's result, which can be an error of the tool.",
+          errorResponses: {
+            ...bodyResponses,
+            400: "The body is invalid, or the arguments do not match the tool's input schema.",
+            404: notFound,
+            409: busy,
+            424: 'The server cannot be used.',
+            429: tooOften,
+          },
+        },
+      })
+      .input(CallToolInput)
+      .output(CallToolOutput)
+      .mutation(
+        withWrite('execute', ({ ctx, input }) => {
+          holdAnswer(ctx)
+          return callTool(connectors, { ...input, userId: ctx.caller.userId })
+        }),
+      ),
 
     servers: procedure
       .meta({

@@ -11,6 +11,8 @@ import type { Store, UpdateConnector } from '../store/store.ts'
 import type { ConnectorAccess } from './connector-access.ts'
 import type { ConnectorChecks } from './connector-checks.ts'
 import type {
+  CallToolInput,
+  CallToolOutput,
   Connector,
   ConnectorAuth,
   CreateConnectorInput,
@@ -198,6 +200,23 @@ export async function listTools({ checks, store }: ConnectorParts, of: Connector
     tools: tools.map((tool) => ({ ...tool, isAllowed: allowedTools?.includes(tool.name) ?? true })),
     total: tools.length,
   }
+}
+
+/** Calls a tool of the connector's server on behalf of its owner, outside of runs. */
+export async function callTool(
+  { checks, store }: ConnectorParts,
+  { connectorId, tool, userId, ...input }: z.output<typeof CallToolInput> & { userId: string },
+): Promise<CallToolOutput> {
+  const connector = await find(store, { userId, connectorId })
+  if (connector.allowedTools?.includes(tool) === false)
+    throw badField('tool', "Must be one of the connector's allowed tools")
+  const result = await checks.call(connector, { tool, args: JSON.stringify(input.arguments) })
+  if ('answer' in result) {
+    const { content, isError, structuredContent } = result.answer
+    return { content: [...content], isError, ...(structuredContent !== undefined && { structuredContent }) }
+  }
+  const [first] = result.details
+  throw new ErrandError('BAD_REQUEST', `${first!.path}: ${first!.message}`, { details: result.details })
 }
 
 export function listServers(

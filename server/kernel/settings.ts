@@ -343,7 +343,7 @@ export const limits = {
   connectorChecksPerMinute: {
     default: 30,
     zero: 'no limit',
-    meaning: 'maximum connector checks and tool lists of a user per minute on a node',
+    meaning: 'maximum connector checks, tool lists and tool calls of a user per minute on a node',
   },
   maxConnectorProcesses: { default: 64, meaning: 'maximum processes of `connectors.servers` at a time for all users' },
   topupMinUsd: { default: 5, meaning: 'minimum USD per payment' },

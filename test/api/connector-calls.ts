@@ -31,7 +31,7 @@ export const connectorConfig: ErrandConfig = defineConfig({
 })
 
 type Input = Record<string, unknown>
-type Operation = 'create' | 'get' | 'list' | 'update' | 'delete' | 'test' | 'tools' | 'servers'
+type Operation = 'create' | 'get' | 'list' | 'update' | 'delete' | 'test' | 'tools' | 'callTool' | 'servers'
 
 const queries: ReadonlySet<Operation> = new Set<Operation>(['get', 'list', 'tools', 'servers'])
 
@@ -74,6 +74,10 @@ export class ConnectorCalls {
     return this.#call('tools', { connectorId })
   }
 
+  callTool(connectorId: string, call: Input): Promise<Answer> {
+    return this.#call('callTool', { connectorId, ...call })
+  }
+
   servers(page: Input = {}): Promise<Answer> {
     return this.#call('servers', page)
   }
@@ -107,6 +111,8 @@ export class ConnectorCalls {
         return this.#service.request('POST', `${one}/test`, { key })
       case 'tools':
         return this.#service.get(`${one}/tools`, key)
+      case 'callTool':
+        return this.#service.post(`${one}/call`, rest, { key })
       case 'servers':
         return this.#service.get(`/api/connector-servers?${query()}`, key)
     }

@@ -162,7 +162,7 @@ test("returns 409 for a user's fifth concurrent connector check, without affecti
       error: 'Conflict',
       statusCode: 409,
       code: 'CONFLICT',
-      message: expect.stringMatching(/already checking 4 connectors/),
+      message: expect.stringMatching(/already has 4 connector checks or calls in progress/),
     })
   }
   expect((await calls.get(good.id)).body).toEqual(good)
@@ -199,7 +199,7 @@ test("returns 429 for a user's 31st connector check per minute, without affectin
   for (const refused of [await one.test(id), await one.tools(id)]) {
     expect(refused.body).toEqual({
       error: 'Rate limit exceeded',
-      message: 'At most 30 connector checks per minute are allowed. Wait before you try again.',
+      message: 'At most 30 connector checks and calls per minute are allowed. Wait before you try again.',
       statusCode: 429,
       code: 'RATE_LIMIT_EXCEEDED',
     })

@@ -52,6 +52,7 @@ const decisions: Record<string, Decision | 'public'> = {
   'connectors.finishSignIn': changesConnectors,
   'connectors.signOut': changesConnectors,
   'connectors.tools': actingOnly,
+  'connectors.callTool': actingOnly,
   'connectors.servers': actingOnly,
   'webhooks.create': { platform: 'webhooks' },
   'webhooks.list': { acting: true, platform: 'webhooks' },

@@ -23,7 +23,7 @@ type StubOptions = {
   refuse?: (request: IncomingMessage, response: ServerResponse) => unknown
 }
 
-/** Starts an MCP server that only lists its tools. */
+/** Starts an MCP server whose tools return their arguments. */
 export async function startStubMcpServer(options: StubOptions = {}): Promise<StubMcpServer> {
   const { isSilent = false, refuse } = options
   const seen: IncomingHttpHeaders[] = []
@@ -67,7 +67,12 @@ async function answer({ request, response, tools }: Exchange): Promise<void> {
   if (request.method !== 'POST') return void response.writeHead(405).end()
   const { id, method, params } = (await json(request)) as Message
   if (id === undefined) return void response.writeHead(202).end()
-  const result = method === 'initialize' ? welcome(params?.['protocolVersion']) : { tools }
+  const result =
+    method === 'initialize'
+      ? welcome(params?.['protocolVersion'])
+      : method === 'tools/call'
+        ? { content: [{ type: 'text', text: JSON.stringify(params?.['arguments']) }] }
+        : { tools }
   response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result }))
 }
 

@@ -24,6 +24,8 @@ test('every connector method returns the same as REST', async () => {
 
   const tested = await connectors.test({ connectorId })
   expect(tested).toMatchObject({ status: 'ok' })
+  const called = await connectors.callTool({ connectorId, tool: 'look', arguments: { at: 'x' } })
+  expect(called).toEqual({ content: [{ type: 'text', text: '{"at":"x"}' }], isError: false })
   const updated = await connectors.update({ connectorId, allowedTools: [] })
   expect(updated).toEqual({ ...tested, allowedTools: [], updatedAt: expect.any(String) })
   const { tools, total } = await connectors.tools({ connectorId })

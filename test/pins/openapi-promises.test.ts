@@ -33,7 +33,10 @@ test('the document is OpenAPI 3.1 and names the credentials that each operation 
     ],
     [[...key, 'platformKey'], 'createWebhook updateWebhook deleteWebhook rotateWebhook testWebhook redeliverEvent'],
     [[...key, 'platformKey'], 'createClientToken listClientTokens revokeClientToken'],
-    [[...key, 'platformKey'], 'listConnectors getConnector testConnector listConnectorTools listConnectorServers'],
+    [
+      [...key, 'platformKey'],
+      'listConnectors getConnector testConnector listConnectorTools callConnectorTool listConnectorServers',
+    ],
     [
       [...key, 'platformKey'],
       'listWebhooks getWebhook listWebhookDeliveries getWebhookDelivery getUsage listTransactions exportTransactions',
@@ -171,6 +174,7 @@ test('every operation documents each status that it returns', () => {
         finishConnectorSignIn: [...shared, ...body, 404, 409, 424, 429],
         signOutConnector: [...shared, 400, 404, 429],
         listConnectorTools: [...shared, 400, 404, 409, 424, 429],
+        callConnectorTool: [...shared, ...body, 404, 409, 424, 429],
         listConnectorServers: [...shared, 400],
         createWebhook: [...shared, ...body, 409, 429],
         listWebhooks: [...shared, 400],

@@ -72,6 +72,7 @@ export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
     'addresses[]': fc.constantFrom('192.0.2.7', '10.0.0.0/8', '2001:db8::/32', '::1'),
     currentPassword: fc.constant(password),
     ...(id === 'logIn' && { password: fc.constant(password) }),
+    tool: fc.constant('look'),
     metadata: jsonObject.filter((metadata) => !Object.hasOwn(metadata, 'connectorIds')),
   }
 }

@@ -39,6 +39,8 @@ test.for(ofTier([true], [true, false]))(
     expect(oauth.tokenBodies[0]!.get('resource')).toBe(mcp.url)
     expect(await read(service, owner, connectorId)).toMatchObject({ auth: { type: 'oauth' }, status: 'untested' })
     expect(await check(service, owner, connectorId)).toMatchObject({ status: 'ok', statusMessage: null })
+    const call = service.post(`/api/connectors/${connectorId}/call`, { tool: 'use' }, { key: owner.key })
+    expect((await expectStatus(200, call)).content).toEqual([{ type: 'text', text: 'used use' }])
     const connectorIds = [connectorId]
     const done = await completeTask(world, owner, { endpointId: 'code.call', ...use, connectorIds })
     expect(done.answers[0].text).toBe('used use')
@@ -67,6 +69,8 @@ test('rejects runs of a connector that needs a sign-in, without charging, and ex
   expect(await check(service, owner, connectorId)).toMatchObject({ status: 'needs_sign_in' })
   const tools = await expectStatus(424, service.get(`/api/connectors/${connectorId}/tools`, key))
   expect(tools.message).toBe(advice)
+  const call = service.post(`/api/connectors/${connectorId}/call`, { tool: 'use' }, { key })
+  expect((await expectStatus(424, call)).message).toBe(advice)
   expect((await service.get('/api/account', key)).body).toMatchObject({ balanceUsd: '10.0000', heldUsd: '0.0000' })
   expect(provider.requests).toEqual([])
   await world.stop()

@@ -22,6 +22,7 @@ const notCalled = [
   'POST /api/connectors/{connectorId}/sign-in',
   'PUT /api/connectors/{connectorId}/sign-in',
   'GET /api/connectors/{connectorId}/tools',
+  'POST /api/connectors/{connectorId}/call',
   'POST /api/webhooks/{webhookId}/test',
 ]
 

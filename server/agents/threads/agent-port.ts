@@ -1,4 +1,4 @@
-import type { ConnectorSpec, ProbeOutcome } from '../../connectors/connector-spec.ts'
+import type { ProbeOutcome, ProbeRequest } from '../../connectors/connector-spec.ts'
 import type { ChatBatch, ChatRequest, StepRequest } from '../run/chat-messages.ts'
 import type { RunOutcome, TaskRequest } from '../run/run-outcome.ts'
 
@@ -20,9 +20,10 @@ export type AgentHost = {
    */
   countTokens(text: string): Promise<number | undefined>
   /**
-   * Requests the tool list from a connector's server. Never rejects. A `completed` outcome contains ConnectorTools.
+   * Lists or calls tools of a connector's server outside of runs. Never rejects. If `signal` aborts, resolves with its
+   * abort reason, which must be a ProbeOutcome.
    */
-  probe(spec: ConnectorSpec, signal: AbortSignal): Promise<ProbeOutcome>
+  probe(request: ProbeRequest, signal: AbortSignal): Promise<ProbeOutcome>
   /**
    * Loads the configuration again, alongside the current one. Resolves with a function that switches to it. Runs of
    * earlier generations continue. Rejects if the agents cannot be loaded.

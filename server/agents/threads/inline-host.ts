@@ -74,7 +74,7 @@ export function createInlineHost(options: InlineHostOptions): AgentHost {
       return { outcome: outcome.then(afterBatches), credit: (chars) => window.credit(chars) }
     },
     countTokens: (text) => countTokens([text]),
-    probe: (spec, signal) => probeConnector(spec, { signal, ...means }),
+    probe: (request, signal) => probeConnector(request, { signal, ...means }),
     prepare: () =>
       Promise.reject(
         new Error(

@@ -9,7 +9,7 @@ import type {
 } from './agent-port.ts'
 import type { ProcessLimits } from '../../connectors/connector-bounds.ts'
 import { ConnectorHost } from '../../connectors/thread/connector-host.ts'
-import type { ConnectorSpec, ProbeOutcome, RenewToken } from '../../connectors/connector-spec.ts'
+import type { ProbeOutcome, ProbeRequest, RenewToken } from '../../connectors/connector-spec.ts'
 import { modulesOf } from '../config/project-modules.ts'
 import type { ChatBatch, ChatRequest, StepRequest } from '../run/chat-messages.ts'
 import { ThreadHandle, type Project, type RunStart, type ThreadOptions } from './thread-handle.ts'
@@ -132,7 +132,7 @@ export class ThreadHost implements AgentHost {
     return outcome?.kind === 'completed' ? Number(outcome.json) : undefined
   }
 
-  probe(request: ConnectorSpec, signal: AbortSignal): Promise<ProbeOutcome> {
+  probe(request: ProbeRequest, signal: AbortSignal): Promise<ProbeOutcome> {
     return this.#connectors.probe(request, signal)
   }
 

@@ -9,7 +9,7 @@ import {
   type ToConnectors,
   type ToConnectorThread,
 } from './connector-protocol.ts'
-import type { ConnectorSpec, RenewToken, ProbeOutcome } from '../connector-spec.ts'
+import type { ProbeOutcome, ProbeRequest, RenewToken } from '../connector-spec.ts'
 
 type Options = {
   limits: ProcessLimits
@@ -54,7 +54,7 @@ export class ConnectorHost {
   }
 
   /** Never rejects. If the signal aborts, resolves with its abort reason, which must be a ProbeOutcome. */
-  probe(spec: ConnectorSpec, signal: AbortSignal): Promise<ProbeOutcome> {
+  probe(request: ProbeRequest, signal: AbortSignal): Promise<ProbeOutcome> {
     return new Promise((resolve) => {
       const port = this.connect()
       const end = (outcome: ProbeOutcome) => {
@@ -68,7 +68,7 @@ export class ConnectorHost {
         if (message.type === 'probed') end(message.outcome)
       })
       port.on('close', () => end({ kind: 'interrupted', message: 'The service stopped during the check. Try again.' }))
-      port.postMessage({ type: 'probe', spec } satisfies ToConnectors)
+      port.postMessage({ type: 'probe', request } satisfies ToConnectors)
       if (signal.aborted) onAbort()
     })
   }

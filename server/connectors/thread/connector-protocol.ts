@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { ConnectorTool, ToolAnswer } from '../tool-types.ts'
 import type { ProcessLimits } from '../connector-bounds.ts'
-import type { ConnectorSpec, RenewToken, TokenResult, ProbeOutcome } from '../connector-spec.ts'
+import type { ConnectorSpec, ProbeOutcome, ProbeRequest, RenewToken, TokenResult } from '../connector-spec.ts'
 
 // Messages between the connector thread and an agent thread or the main thread, over a dedicated port. When either end
 // of the port closes, its runs end.
@@ -13,8 +13,8 @@ export type ToConnectors =
   | { type: 'call'; run: number; call: number; name: string; args: string }
   | { type: 'abort'; run: number }
   | { type: 'close'; run: number }
-  /** Requests the list of tools from a connector's server. Each probe has its own message port. */
-  | { type: 'probe'; spec: ConnectorSpec }
+  /** Lists or calls a server's tools outside of runs. Each probe has its own message port. */
+  | { type: 'probe'; request: ProbeRequest }
 
 /** A serialized ConnectorError, ConnectorsUnavailableError or other error. */
 export type Failure = { message: string; kind: 'connector' | 'unavailable' | 'other' }

@@ -61,7 +61,7 @@ export function serveConnectors(port: MessagePort, means: ConnectorMeans): void 
       case 'close':
         return void end(message.run)
       case 'probe':
-        return void probeConnector(message.spec, { signal: probes.signal, ...means }).then((outcome) =>
+        return void probeConnector(message.request, { signal: probes.signal, ...means }).then((outcome) =>
           send({ type: 'probed', outcome }),
         )
     }

@@ -46,6 +46,7 @@ const bounds: Record<string, number | typeof configured> = {
   'connectors.finishSignIn': 80 * kb,
   'connectors.signOut': kb,
   'connectors.tools': 4 * 1024 * kb,
+  'connectors.callTool': 7 * 1024 * kb,
   'connectors.servers': configured,
   'webhooks.create': 4 * kb,
   'webhooks.list': 40 * kb,

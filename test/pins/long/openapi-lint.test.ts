@@ -259,15 +259,20 @@ async function checkConnectors(checker: Checker): Promise<void> {
   await checker.check(200, `POST /api/connectors/${bad}/test`, { body: {} })
   await checker.check(200, `GET ${at}/tools`)
   await checker.check(424, `GET /api/connectors/${bad}/tools`)
+  await checker.check(200, `POST ${at}/call`, { body: { tool: 'look' } })
+  await checker.check(400, `POST ${at}/call`, { body: {} })
+  await checker.check(424, `POST /api/connectors/${bad}/call`, { body: { tool: 'look' } })
   const held = Array.from({ length: 4 }, () => checker.check(424, `GET /api/connectors/${slow}/tools`))
   await expect.poll(() => silent.seen.length).toBe(4)
   await checker.check(409, `POST ${at}/test`, { body: {} })
   await checker.check(409, `GET ${at}/tools`)
+  await checker.check(409, `POST ${at}/call`, { body: { tool: 'look' } })
   await signIns.checkBusy()
   await silent.stop()
   await Promise.all(held)
-  // Together with the checks of the sign-ins, this reaches the maximum of ten per minute.
+  // Together with the checks of the sign-ins, this reaches the maximum of twelve per minute.
   await checker.check(429, `GET ${at}/tools`)
+  await checker.check(429, `POST ${at}/call`, { body: { tool: 'look' } })
   await signIns.checkRest({ other: at, task: task() })
   for (const request of [`GET ${at}`, 'GET /api/connectors', 'GET /api/connector-servers']) {
     await checker.check(200, request)
@@ -280,11 +285,12 @@ async function checkConnectors(checker: Checker): Promise<void> {
   for (const request of [`GET ${at}`, `DELETE ${at}`, `GET ${at}/tools`]) await checker.check(404, request)
   await checker.check(404, `PATCH ${at}`, { body: { name: 'gone' } })
   await checker.check(404, `POST ${at}/test`, { body: {} })
+  await checker.check(404, `POST ${at}/call`, { body: { tool: 'look' } })
   for (const path of ['connectors', 'connector-servers']) await checker.check(400, `GET /api/${path}?limit=x`)
   for (const method of ['GET', 'DELETE']) await checker.check(400, `${method} /api/connectors/${long}`)
   await checker.check(400, `GET /api/connectors/${long}/tools`)
   await checker.check(400, `POST /api/connectors/${long}/test`, { body: {} })
-  for (const request of ['POST /api/connectors', `PATCH ${at}`, `POST ${at}/test`]) {
+  for (const request of ['POST /api/connectors', `PATCH ${at}`, `POST ${at}/test`, `POST ${at}/call`]) {
     await checker.check(413, request, { body: { name: large } })
     await checker.check(415, request, { body: '{}', headers: text })
   }
@@ -329,7 +335,7 @@ async function checkAccess(checker: Checker, userId: string): Promise<void> {
 test('a running service gives each documented response of each operation, matching its schema', async () => {
   const { config, open } = gated()
   const clock = new FakeClock()
-  const limits = { executionsPerMinute: 6, connectorChecksPerMinute: 10, maxBodyBytes: 20_000 }
+  const limits = { executionsPerMinute: 6, connectorChecksPerMinute: 12, maxBodyBytes: 20_000 }
   const stub = await StripeStub.start()
   const payments = stub.settings
   const mail = unreachableMail

@@ -116,7 +116,7 @@ test(
 )
 
 test(
-  'connectors.md: a connector is added and tested, its tools are listed, and a task calls one',
+  'connectors.md: a connector is added and tested, its tools are listed, and a task and the user call one',
   async () => {
     const { env, key, service } = await startQuickstart()
     const { body: session } = await service.post('/api/sessions', { agentId: 'assistant' }, { key })
@@ -127,7 +127,8 @@ test(
         block('connectors.md', 'npx mcp-server-everything'),
         `until curl -s http://127.0.0.1:3001/mcp > /dev/null; do sleep 0.1; done`,
         block('connectors.md', 'CONNECTOR=$('),
-        block('connectors.md', 'get-sum'),
+        block('connectors.md', 'services.call'),
+        block('connectors.md', '/call -H'),
         `until curl -s '${local}/api/tasks?status=completed' -H "Authorization: Bearer $ERRAND_API_KEY" | grep '"total":1'; do sleep 0.1; done`,
       ],
       {
@@ -138,6 +139,7 @@ test(
     )
     expect(printed).toMatch(/"status":"ok"/)
     expect(printed).toMatch(/"name":"get-sum"/)
+    expect(printed).toContain('"text":"The sum of 2 and 40 is 42."')
     const [, taskId] = must(/"taskId":"(\w+)"/.exec(printed) ?? undefined, 'a task was created')
     const { body: task } = await service.get(`/api/tasks/${taskId}`, key)
     expect(JSON.stringify(task.response)).toContain('42')

@@ -258,18 +258,18 @@ test('replaces a blocked connector thread; all its connections are lost', { time
   const host = new ConnectorHost({ limits, env: {}, renew, onWarning: (message) => warnings.push(message) })
   const { signal } = new AbortController()
   const missing = { ...spec, target: { ...spec.target, command: '/no/such/command' } } as ConnectorSpec
-  expect(await host.probe(missing, signal)).toMatchObject({ kind: 'failed' })
+  expect(await host.probe({ spec: missing }, signal)).toMatchObject({ kind: 'failed' })
   const port = host.connect()
   const closed = new Promise((resolve) => port.once('close', resolve))
   // Keeps the connector thread busy for far too long with a huge number of connectors.
   const specs = Array.from({ length: 300_000 }, () => missing)
   const begunAt = performance.now()
   port.postMessage({ type: 'open', run: 1, specs, reservedNames: [], waitMs: 1000 } satisfies ToConnectors)
-  const beside = host.probe(missing, signal)
+  const beside = host.probe({ spec: missing }, signal)
   await closed
   expect(await beside).toMatchObject({ kind: 'interrupted' })
   expect(performance.now() - begunAt).toBeGreaterThan(4000)
-  expect(await host.probe(missing, signal)).toMatchObject({ kind: 'failed' })
+  expect(await host.probe({ spec: missing }, signal)).toMatchObject({ kind: 'failed' })
   expect(warnings).toEqual(['the connector thread ended and is being replaced: it did not respond'])
   await host.close()
 })

@@ -177,7 +177,7 @@ const forKeys = named.filter(
 const scopeOf: Record<Scope, RegExp> = {
   read: /^(?:get(?!Key$)|followTask|read|list(?!Keys|Logins|ConnectorTools))/,
   execute:
-    /^(?:create(?:Task|Session|Quote)|cancelTask|(?:update|delete)Session|chat|stopChat|testConnector|listConnectorTools)/,
+    /^(?:create(?:Task|Session|Quote)|cancelTask|(?:update|delete)Session|chat|stopChat|testConnector|listConnectorTools|callConnectorTool)/,
   manage:
     /^(?:(?:create|update|delete|signIn|signOut)Connector|(?:create|update|delete|rotate|test)Webhook|redeliverEvent|(?:update|export)Account|createTopup|removePaymentMethod|.*Keys?$|.*Logins?$)/,
 }

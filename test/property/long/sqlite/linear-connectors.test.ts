@@ -41,7 +41,7 @@ async function expectLinearAnswer(what: string, { handle, method }: Bad, make: (
   const spec = { connectorId: 'conn', userId: 'user', name: 'Bad', allowedTools: null, target, secrets }
   const { signal } = new AbortController()
   const work = async () => {
-    if (method === 'tools/list') await probeConnector(spec, { signal, bounds })
+    if (method === 'tools/list') await probeConnector({ spec }, { signal, bounds })
     const run = await openConnectors([spec], { bounds, reservedNames: [], signal, waitMs: 0 }).catch(() => undefined)
     // The service copies results between threads, so the copying counts too.
     structuredClone(run?.tools)
