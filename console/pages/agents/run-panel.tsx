@@ -1,7 +1,6 @@
 import { Button, Group, SegmentedControl, Stack, Textarea } from '@mantine/core'
 import { useDeferredValue, useRef, type KeyboardEvent, type ReactNode } from 'react'
 import type { Agent } from '../../../client/client.ts'
-import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { useSecondsLeft } from '../../parts/hooks/use-seconds-left.ts'
 import { Panel } from '../../parts/panel.tsx'
 import { PageCode } from '../../parts/code/page-code.tsx'
@@ -10,6 +9,7 @@ import classes from './agent.module.css'
 import { ConnectorPicker } from './connector-picker.tsx'
 import { chargedUsd, EventPrices } from './endpoint-price.tsx'
 import { FieldControl } from '../../parts/schema-form/field-control.tsx'
+import { RestProblems } from '../../parts/schema-form/rest-problems.tsx'
 import { RunCost, RunObstacle } from './run-cost.tsx'
 import { RunOptions, toOptions, type RunOptionsDraft } from './run-options.tsx'
 import { RunRefusal } from './run-refusal.tsx'
@@ -119,18 +119,7 @@ export function RunPanel({ endpoint, start, connectorIds = [], tags = {}, draftN
               errors={run.optionErrors}
               timeoutSeconds={endpoint.timeoutSeconds}
             />
-            {form.problems.rest.length > 0 && (
-              <ErrorNotice
-                title="Invalid params"
-                error={
-                  new Error(
-                    form.problems.rest
-                      .map(({ path, message }) => [path, message].filter(Boolean).join(': '))
-                      .join('. '),
-                  )
-                }
-              />
-            )}
+            <RestProblems title="Invalid params" problems={form.problems.rest} />
             {endpoint.pricing && <EventPrices pricing={endpoint.pricing} />}
             {run.refusal ? (
               <RunRefusal {...run.refusal} />

@@ -183,9 +183,9 @@ export function shownPaths(field: FormField, value: unknown, path = ''): string[
   return own
 }
 
-/** Converts a path from the service's error details to a form path. Paths outside `params` keep their first segment. */
-export function toFormPath(path: string): string {
+/** Converts a path from the service's error details to a form path. Paths outside `root` keep their first segment. */
+export function toFormPath(path: string, root = 'params'): string {
   const dotted = path.replaceAll(/\[(\d+)\]/g, '.$1')
-  if (dotted === 'params') return ''
-  return dotted.startsWith('params.') ? dotted.slice('params.'.length) : dotted
+  if (dotted === root) return ''
+  return dotted.startsWith(`${root}.`) ? dotted.slice(root.length + 1) : dotted
 }

@@ -72,7 +72,7 @@ testConsole(
     await page.getByText('Where it is').waitFor()
     await page.getByRole('listitem').filter({ hasText: 'Touches it.' }).getByText('Destructive').waitFor()
     await page.getByLabel('Only selected tools').check()
-    await page.getByLabel('touch').uncheck()
+    await page.getByRole('checkbox', { name: 'touch' }).uncheck()
     await page.getByText('1 selected').waitFor()
     await opened.check('connector-tools')
     await page.getByRole('button', { name: 'Save tools' }).click()
@@ -195,6 +195,66 @@ testConsole(
     await opened.open('/settings/connectors?connector=con_00000000000000000000000000')
     await page.getByText('No connector with this ID').waitFor()
     await opened.check('connector-unknown')
+  },
+  options,
+)
+
+testConsole(
+  'a tool can be tried with its form, and a destructive one asks before it is called',
+  async (opened) => {
+    const { service, visitor } = opened
+    const mcp = await startStubMcpServer({ tools })
+    const key = await service.createKey(visitor.userId, ['manage'])
+    const open = async (connector: object) => {
+      const { body } = await service.post('/api/connectors', connector, { key })
+      return await opened.open(`/settings/connectors?connector=${body.id}`)
+    }
+    const page = await open({ name: 'Everything', server: 'everything' })
+    const dialog = page.getByRole('dialog')
+    const call = dialog.getByRole('button', { name: 'Call tool' })
+    await page.getByRole('button', { name: 'Try get-sum' }).click()
+    await call.click()
+    expect(await dialog.locator('input[aria-invalid="true"]').count()).toBe(2)
+    await dialog.getByRole('textbox', { name: 'A', exact: true }).fill('2')
+    await dialog.getByRole('textbox', { name: 'B', exact: true }).fill('40')
+    await call.click()
+    await dialog.getByRole('status').getByText('The sum of 2 and 40 is 42.').waitFor()
+    await opened.check('tool-tried')
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Try get-tiny-image' }).click()
+    await dialog.getByText('This tool has no arguments.').waitFor()
+    await call.click()
+    await dialog.getByRole('img').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Try get-structured-content' }).click()
+    await dialog.getByRole('textbox', { name: 'Location' }).click()
+    await page.getByRole('option', { name: 'Chicago' }).click()
+    await call.click()
+    await dialog.getByRole('button', { name: 'Structured output' }).click()
+    await dialog.getByRole('group', { name: 'structured output of get-structured-content' }).getByText('36').waitFor()
+
+    await open({ name: 'Docs', url: mcp.url })
+    await page.getByRole('button', { name: 'Try touch' }).click()
+    const requests = mcp.seen.length
+    await call.click()
+    const question = page.getByRole('dialog', { name: 'Call touch?' })
+    await question.getByText('Its server declares this tool as destructive.').waitFor()
+    await opened.check('tool-destructive')
+    await question.getByRole('button', { name: 'Cancel' }).click()
+    await question.waitFor({ state: 'hidden' })
+    expect(mcp.seen.length).toBe(requests)
+    await call.click()
+    await question.getByRole('button', { name: 'Call tool' }).click()
+    await dialog.getByRole('status').getByText('{}').waitFor()
+    expect(mcp.seen.length).toBeGreaterThan(requests)
+    await page.keyboard.press('Escape')
+    await page.getByRole('button', { name: 'Try look' }).click()
+    await dialog.getByRole('textbox', { name: 'Path' }).fill('/tmp')
+    opened.allow(/status of 424/)
+    await mcp.stop()
+    await call.click()
+    await dialog.getByText('Could not call the tool').waitFor()
+    await opened.check('tool-failed')
   },
   options,
 )

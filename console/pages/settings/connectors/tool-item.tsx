@@ -1,4 +1,4 @@
-import { Badge, Box, Checkbox, Code, Text } from '@mantine/core'
+import { Badge, Box, Button, Checkbox, Code, Group, Text } from '@mantine/core'
 import type { ConnectorTool } from '../../../../client/client.ts'
 import { Disclosure } from '../../../parts/disclosure.tsx'
 import { JsonTree } from '../../../parts/json-tree.tsx'
@@ -10,22 +10,33 @@ type ToolItemProps = {
   /** Undefined while all tools are allowed. */
   isAllowed: boolean | undefined
   onToggle: (name: string, isAllowed: boolean) => void
+  /** Undefined if the tool cannot be called. */
+  onTry?: (() => void) | undefined
 }
 
-export function ToolItem({ tool, isAllowed, onToggle }: ToolItemProps) {
+export function ToolItem({ tool, isAllowed, onToggle, onTry }: ToolItemProps) {
   const isOffered = 'inputSchema' in tool
   const isChoice = isAllowed !== undefined
   return (
     <li className={classes.tool}>
-      {isChoice ? (
-        <Checkbox
-          label={<Name tool={tool} />}
-          checked={isAllowed}
-          onChange={(event) => onToggle(tool.name, event.currentTarget.checked)}
-        />
-      ) : (
-        <Name tool={tool} />
-      )}
+      <Group justify="space-between" align="flex-start" wrap="nowrap" gap="sm">
+        {isChoice ? (
+          <Checkbox
+            label={<Name tool={tool} />}
+            checked={isAllowed}
+            onChange={(event) => onToggle(tool.name, event.currentTarget.checked)}
+          />
+        ) : (
+          <Box className={classes.description}>
+            <Name tool={tool} />
+          </Box>
+        )}
+        {onTry && (
+          <Button size="compact-sm" variant="default" flex="none" aria-label={`Try ${tool.name}`} onClick={onTry}>
+            Try
+          </Button>
+        )}
+      </Group>
       <Box className={isChoice ? classes.toolNote : undefined}>
         {isOffered ? (
           <>
