@@ -41,7 +41,7 @@ const wait = defineEndpoint({
 })
 
 const connectedTools = defineEndpoint({
-  description: 'Lists the tools of the connectors in connectorIds, and their arguments.',
+  description: 'Lists the tools of the selected connectors, and their arguments.',
   priceUsd: '0.0010',
   timeoutSeconds: 60,
   params: z.object({}),
@@ -49,7 +49,7 @@ const connectedTools = defineEndpoint({
 })
 
 const callTool = defineEndpoint({
-  description: 'Calls a tool of the connectors in connectorIds.',
+  description: 'Calls a tool of the selected connectors.',
   priceUsd: '0.0050',
   timeoutSeconds: 120,
   params: z.object({
