@@ -2300,7 +2300,7 @@ export type Mutations = {
       /** Fields of the message to send */
       chat?: {
         /** An active session of the caller */
-        sessionId: string
+        sessionId?: string | undefined
         /** The user's message: a string, or an array of parts with at most 10 files */
         message: string | Array<{
           type: "text"
@@ -2327,6 +2327,10 @@ export type Mutations = {
         onDisconnect?: "stop" | "continue" | undefined
         /** The `turnId` of the session's last turn. The new turn replaces it: agents no longer see its message and reply. Both turns are charged, and both stay in the list of messages */
         replaces?: string | undefined
+        /** Instead of `sessionId`, for the first message of a new session. This quote is an estimate, and cannot be sent with the message */
+        agentId?: string | undefined
+        /** The new session's connectors, with `agentId` */
+        connectorIds?: string[] | undefined
       } | undefined
     }
     output: Quote

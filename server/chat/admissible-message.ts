@@ -37,7 +37,7 @@ type Weighing = Ask & {
   beforeFiles?: (to: { agent: Agent; chat: Chat }) => Promise<void>
 }
 
-/** A validated message and its recipient. A message without a session has no connectors. */
+/** A validated message and its recipient. */
 export type Admissible = {
   agent: Agent
   chat: Chat
@@ -84,9 +84,8 @@ export async function admissible(parts: Parts, of: Weighing): Promise<Admissible
     earlier.push({ role, draft: await readMessage(content, { ...ofMessage, path: `messages[${index}]` }, parts) })
   }
   checkEarlier(chat, { draft, earlier })
-  if (!session) return { agent, chat, connectorIds: [], draft, earlier, session }
-  const connectorIds = connectorIdsOf(session.metadata)
+  const connectorIds = session ? connectorIdsOf(session.metadata) : [...(setting?.connectorIds ?? [])]
   const taker = chatTaker(agent.id, agent)
-  await access.assertOwned(connectorIds, { taker, path: 'sessionId', userId })
+  await access.assertOwned(connectorIds, { taker, path: session ? 'sessionId' : 'connectorIds', userId })
   return { agent, chat, connectorIds, draft, earlier, session }
 }

@@ -23,6 +23,8 @@ export type MessageSetting = {
    * stored.
    */
   agentId?: string
+  /** Connectors of the session that the message would start. */
+  connectorIds?: readonly string[] | undefined
   /** Messages that precede the session's history. They are not stored. */
   earlier: readonly EarlierMessage[]
   responseFormat?: ResponseFormat

@@ -46,7 +46,10 @@ export async function createQuote(
     })
     return { quoteId, priceUsd, worstCaseUsd: priceUsd, priceVersion, expiresAt: isoTime(expiresAt) }
   }
-  const quoted = await within('chat', chats.quote({ about, caller, input: chat!, onLarge }))
+  const { agentId: newAgentId, connectorIds, sessionId = '', ...message } = chat!
+  const setting = newAgentId !== undefined && { agentId: newAgentId, connectorIds, earlier: [], bodyHash: '' }
+  const ask = { about, caller, input: { ...message, sessionId }, onLarge, ...(setting && { setting }) }
+  const quoted = await within('chat', chats.quote(ask))
   const { agentId, expiresAt, hold, most, quoteId } = quoted
   return {
     quoteId,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ChatInput } from '../chat/chat-schema.ts'
+import { CreateSessionInput } from '../chat/sessions/session-schema.ts'
 import { isoTimestamp, usd } from '../kernel/wire-types.ts'
 import { CreateTaskInput } from '../tasks/task-schema.ts'
 
@@ -8,7 +9,26 @@ export const QuoteInput = z
     task: CreateTaskInput.pick({ endpointId: true, params: true, maxCostUsd: true })
       .optional()
       .describe('Fields of the task to create'),
-    chat: ChatInput.omit({ quoteId: true }).optional().describe('Fields of the message to send'),
+    chat: ChatInput.omit({ quoteId: true })
+      .extend({
+        sessionId: ChatInput.shape.sessionId.optional(),
+        agentId: CreateSessionInput.shape.agentId
+          .optional()
+          .describe(
+            'Instead of `sessionId`, for the first message of a new session. This quote is an estimate, and cannot be sent with the message',
+          ),
+        connectorIds: CreateSessionInput.shape.connectorIds.describe("The new session's connectors, with `agentId`"),
+      })
+      .refine(({ agentId, sessionId }) => (agentId === undefined) !== (sessionId === undefined), {
+        path: ['sessionId'],
+        message: 'Must have either sessionId or agentId',
+      })
+      .refine(({ agentId, connectorIds }) => agentId !== undefined || connectorIds === undefined, {
+        path: ['connectorIds'],
+        message: 'Must be omitted without agentId',
+      })
+      .optional()
+      .describe('Fields of the message to send'),
   })
   .refine(({ chat, task }) => (chat === undefined) !== (task === undefined), {
     message: 'Must have either task or chat',

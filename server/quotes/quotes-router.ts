@@ -20,7 +20,7 @@ export const quotesRouter = (parts: QuoteParts) =>
           errorResponses: {
             400: 'The body, the params or the message is invalid.',
             403: 'The cost exceeds a limit or the `maxCostUsd` of the request or session, or the caller lacks permission.',
-            404: 'The agent endpoint, the session or a connector was not found.',
+            404: 'The agent or its endpoint, the session or a connector was not found.',
             409: 'The session is completed.',
             410: 'The session has expired.',
             413: 'The body is too large.',

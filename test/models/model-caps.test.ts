@@ -119,5 +119,12 @@ test('a quote for a model without tools states the worst case, which its chat ne
   const asked = { sessionId: other.sessionId, message: 'Digits.' }
   const open = await world.service.post('/api/quotes', { chat: asked }, { key: talker.key })
   expect(open.body).not.toHaveProperty('worstCaseUsd')
+  const post = (path: string, body: object) => world.service.post(path, body, { key: talker.key })
+  const first = { agentId: 'even', message: 'Digits.' }
+  expect((await post('/api/quotes', { chat: first })).body).toMatchObject({ holdUsd, worstCaseUsd })
+  const { body: connector } = await post('/api/connectors', { name: 'Docs', url: 'https://mcp.example.com/' })
+  const connected = await post('/api/quotes', { chat: { ...first, connectorIds: [connector.id] } })
+  expect(connected.body).toMatchObject({ holdUsd })
+  expect(connected.body).not.toHaveProperty('worstCaseUsd')
   await world.stop()
 })

@@ -45,9 +45,10 @@ export function knownOf({ ids, mcpUrl }: World, { id }: Operation): Known {
     'limits.agents[]': fc.constant('talk'),
     // The service has no plans.
     plan: fc.constant(null),
-    'connectorIds[]': fc.constant(ids['connectorId']),
     ...inQuote('chat', {
       sessionId: fc.constant(ids['sessionId']),
+      agentId: fc.constant('talk'),
+      'connectorIds[]': fc.constant(ids['connectorId']),
       message: text.filter((message) => message !== '' && !message.startsWith('[{')),
       'params.maxTokens': fc.integer({ min: 1, max: 1000 }),
     }),
@@ -120,7 +121,13 @@ function together(id: string, body: Json): Json | undefined {
   if (id === 'eraseAccount') return { password }
   if (id === 'eraseUser') return { forfeitBalanceUsd: '10' }
   const { chat, task } = body
-  if (id === 'createQuote') return task ? { task } : chat ? { chat } : undefined
+  if (id === 'createQuote') {
+    // A quote is for either a session or an agent, and only the latter takes connectors.
+    const { agentId, connectorIds, sessionId, ...message } = chat ?? {}
+    const to = agentId === undefined ? { sessionId } : { agentId, connectorIds }
+    if (task || (agentId ?? sessionId) === undefined) return task && { task }
+    return { chat: { ...to, ...message } }
+  }
   return body
 }
 

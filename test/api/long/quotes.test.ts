@@ -243,6 +243,32 @@ test('an invalid quote request fails like the actual request, with the nested fi
   await service.stop()
 })
 
+test("an agent's quote estimates the first message of a new session, and cannot be sent with it", async () => {
+  const { person, service } = await start()
+  const estimate = async (chat: object) => await quoteOf(service, person, { chat: { message: 'Hello', ...chat } })
+  const { body, status } = await estimate({ agentId: 'one' })
+  expect([status, body.holdUsd]).toEqual([200, '0.2000'])
+  expect((await service.get('/api/sessions', person.key)).body.total).toBe(0)
+  expect((await estimate({ agentId: 'one', maxCostUsd: '0.05' })).body).toMatchObject({ worstCaseUsd: '0.0500' })
+
+  const sessionId = await sessionOf(service, person)
+  const { expiresAt: _, quoteId, ...prices } = body
+  expect((await estimate({ sessionId })).body).toMatchObject(prices)
+  const message = { sessionId, message: 'Hello', quoteId }
+  expectForeign(await service.post('/api/chat', message, { key: person.key }))
+
+  const refusalOf = async (chat: object) => {
+    const { body: refusal } = await estimate(chat)
+    return [refusal.statusCode, refusal.details?.map(({ path }: any) => path) ?? refusal.code]
+  }
+  expect(await refusalOf({})).toEqual([400, ['chat.sessionId']])
+  expect(await refusalOf({ agentId: 'one', sessionId })).toEqual([400, ['chat.sessionId']])
+  expect(await refusalOf({ connectorIds: ['con_0'], sessionId })).toEqual([400, ['chat.connectorIds']])
+  expect(await refusalOf({ agentId: 'none' })).toEqual([404, 'NOT_FOUND'])
+  expect(await refusalOf({ agentId: 'one', connectorIds: ['con_0'] })).toEqual([404, 'CONNECTOR_NOT_FOUND'])
+  await service.stop()
+})
+
 test('a quoted chat uses the quoted rates for its hold, charge and receipt', async () => {
   const dataDir = newDataDir()
   const { clock, person, service } = await start({ dataDir })
