@@ -104,6 +104,37 @@ testConsole(
 )
 
 testConsole(
+  'the cost of a message with large files is shown before it is sent, also for the first message of a chat',
+  async (opened) => {
+    const page = await opened.open('/chat?new=yes&agentId=viewer')
+    await messageBox(page).fill('Short')
+    const hint = page.locator('#composer-hint')
+    const held = hint.filter({ hasText: /Up to \$\d+\.\d+ is held\. You pay only for what you use\.$/ })
+    await held.waitFor()
+    const short = await held.textContent()
+    const large = Buffer.concat([png(1200, 900), Buffer.alloc(3_500_000)])
+    const files = [upload('one.png', 'image/png', large), upload('two.png', 'image/png', large)]
+    await page.getByLabel('Files to attach').setInputFiles(files)
+    await page.getByRole('button', { name: 'Remove two.png' }).waitFor()
+    await held.waitFor()
+    await expect.poll(() => held.textContent()).not.toBe(short)
+    await opened.check('chat-new-cost')
+    await page.getByRole('button', { name: 'Remove two.png' }).click()
+    await page.getByRole('button', { name: 'Remove one.png' }).click()
+    await expect.poll(() => held.textContent()).toBe(short)
+
+    await page.goto(`/chat/${await createChat(page, 'viewer')}`)
+    await messageBox(page).fill('Short')
+    await held.waitFor()
+    await page.getByLabel('Files to attach').setInputFiles(files)
+    await page.getByRole('button', { name: 'Remove two.png' }).waitFor()
+    await held.waitFor()
+    await expect.poll(() => held.textContent()).not.toBe(short)
+  },
+  { config },
+)
+
+testConsole(
   'a file whose content does not match its type is rejected and restored; no button without file support',
   async (opened) => {
     const page = await opened.open('/chat')

@@ -13,11 +13,14 @@ import { ChatOptions, paramErrors } from './chat-options.tsx'
 import classes from './composer.module.css'
 import { useCostText } from './use-cost-text.ts'
 import { useGrowingHeight } from './use-growing-height.ts'
+import type { NewSession } from './use-start-chat.ts'
 import { usdText } from '../../../parts/text/usd-text.ts'
 
 type ComposerProps = {
   /** Session of the draft, or `newChatId`. */
   sessionId: string
+  /** The session that the message would start, if there is none yet. */
+  newSession?: NewSession
   /** Whether the session accepts messages. If not, no quote is requested for the draft. */
   isOpen?: boolean
   /** The message that the up arrow key restores into an empty input. */
@@ -36,7 +39,8 @@ type ComposerProps = {
  * message waits for it.
  */
 export function Composer(props: ComposerProps) {
-  const { agentName, canStop, chat, isBusy, isLoaded, isOpen = true, lastMessage, onSend, onStop, sessionId } = props
+  const { agentName, canStop, chat, isBusy, isLoaded, isOpen = true, lastMessage, newSession, onSend, onStop } = props
+  const { sessionId } = props
   const draft = useDraft(sessionId)
   const { files, text, params } = draft
   const [errors, setErrors] = useState<readonly string[]>([])
@@ -48,7 +52,7 @@ export function Composer(props: ComposerProps) {
   const hasErrors = Object.keys(paramErrors(params, chat)).length > 0
   const isReady = !isBusy && (text.trim() !== '' || files.length > 0) && !hasErrors
 
-  const costText = useCostText(sessionId, draft, isReady && isOpen)
+  const costText = useCostText(newSession ?? { sessionId }, draft, isReady && isOpen)
 
   useGrowingHeight(box, text)
   useEffect(() => {

@@ -100,7 +100,7 @@ function NewChatForm({ agents }: { agents: readonly Agent[] }) {
             sessionId={newChatId}
             agentName={agent.name}
             chat={agent.chat}
-            isOpen={false}
+            newSession={input}
             isLoaded
             isBusy={start.isPending}
             canStop={false}

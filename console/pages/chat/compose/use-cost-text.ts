@@ -5,36 +5,41 @@ import { usdText } from '../../../parts/text/usd-text.ts'
 import type { ChatParams } from '../transcript/chat-drafts.ts'
 import { messageOf } from '../transcript/sent-message.ts'
 import type { AttachedFile } from './attached-files.ts'
+import type { NewSession } from './use-start-chat.ts'
+
+/** The session of the message, or the session that it would start. */
+type QuotedChat = { sessionId: string } | NewSession
 
 type Draft = { text: string; files: readonly AttachedFile[]; params: ChatParams }
 
 const waitMs = 600
-/** Large enough for a phone photo. Larger messages are not quoted, because the quote uploads the message a second time. */
-const sizeMax = 4 * 1_048_576
+/** The pause grows with the message, because each quote uploads it. A message of 8 MB waits for two more seconds. */
+const bytesPerMs = 4096
 
 /**
  * Quotes a draft after a pause in typing. Returns its maximum cost, or the reserved amount if the agent may call models
- * any number of times. Returns undefined until the quote is known, and for large messages.
+ * any number of times. Returns undefined until the quote is known.
  */
-export function useCostText(sessionId: string, draft: Draft, isSendable: boolean): string | undefined {
+export function useCostText(to: QuotedChat, draft: Draft, isQuoted: boolean): string | undefined {
   const [quoted, setQuoted] = useState<{ draft: Draft; quote: Quote }>()
   const size = draft.files.reduce((sum, { file }) => sum + file.size, draft.text.length)
-  const isQuoted = isSendable && size <= sizeMax
+  const target = JSON.stringify(to)
   useEffect(() => {
     if (!isQuoted) return undefined
     const left = new AbortController()
     const quote = async () => {
-      const chat = { sessionId, message: await messageOf(draft.text, draft.files), params: draft.params }
+      const message = await messageOf(draft.text, draft.files)
+      const chat = { ...(JSON.parse(target) as QuotedChat), message, params: draft.params }
       setQuoted({ draft, quote: await client.quotes.create({ chat }, { signal: left.signal }) })
     }
     // Ignore errors. Without a quote, the composer shows the prices, and sending the message reports the error.
-    const timer = setTimeout(() => void quote().catch(() => {}), waitMs)
+    const timer = setTimeout(() => void quote().catch(() => {}), waitMs + size / bytesPerMs)
     return () => {
       clearTimeout(timer)
       left.abort()
       setQuoted(undefined)
     }
-  }, [draft, isQuoted, sessionId])
+  }, [draft, isQuoted, size, target])
   if (quoted?.draft !== draft) return undefined
   const { holdUsd, worstCaseUsd } = quoted.quote
   if (worstCaseUsd !== undefined) return `Costs at most ${usdText(worstCaseUsd)}`
