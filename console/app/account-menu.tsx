@@ -1,8 +1,17 @@
 import { ActionIcon, Menu, Text, useMantineColorScheme } from '@mantine/core'
-import { DesktopIcon, ExitIcon, FileTextIcon, MoonIcon, PersonIcon, SunIcon } from '@radix-ui/react-icons'
+import {
+  DesktopIcon,
+  EnvelopeClosedIcon,
+  ExitIcon,
+  FileTextIcon,
+  MoonIcon,
+  PersonIcon,
+  SunIcon,
+} from '@radix-ui/react-icons'
 import { useMutation } from '@tanstack/react-query'
 import type { ComponentProps } from 'react'
 import { notifyError } from '../parts/notify.tsx'
+import { supportUrl } from './read-brand.ts'
 import { basePath } from './service-url.ts'
 import { client } from './api-client.ts'
 import { endWork, leaveConsole } from './leave-console.ts'
@@ -62,6 +71,11 @@ export function AccountMenu() {
         <Menu.Item component="a" href={`${basePath}/docs`} leftSection={<FileTextIcon aria-hidden />}>
           API reference
         </Menu.Item>
+        {supportUrl !== undefined && (
+          <Menu.Item component="a" href={supportUrl} leftSection={<EnvelopeClosedIcon aria-hidden />}>
+            Contact support
+          </Menu.Item>
+        )}
         <Menu.Item leftSection={<ExitIcon aria-hidden />} disabled={logOut.isPending} onClick={() => logOut.mutate()}>
           Log out
         </Menu.Item>

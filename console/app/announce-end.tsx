@@ -1,5 +1,6 @@
 import { Anchor } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
+import { brand } from './read-brand.ts'
 import { pagePath } from './service-url.ts'
 import { RouterLink } from '../parts/router-link.tsx'
 
@@ -37,7 +38,7 @@ export function announceEnd({ isDone, link, name, path, title }: End): void {
 function markTab(isDone: boolean, name: string): () => void {
   const icon = document.querySelector<HTMLLinkElement>('link[rel="icon"]')!
   const before = { icon: plainIcon(icon), title: document.title }
-  const title = `${isDone ? '✓' : '✗'} ${name} · Errand`
+  const title = `${isDone ? '✓' : '✗'} ${name} · ${brand.name}`
   document.title = title
   icon.href = isDone ? doneIcon : failedIcon
   return () => {

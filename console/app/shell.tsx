@@ -4,10 +4,12 @@ import { Notifications } from '@mantine/notifications'
 import { MagnifyingGlassIcon } from '@radix-ui/react-icons'
 import { Suspense, useEffect, useState } from 'react'
 import { Redirect, Route, Switch, useLocation } from 'wouter'
+import { BrandLogo } from '../parts/brand-logo.tsx'
 import { RouterLink } from '../parts/router-link.tsx'
 import { AdminsOnlyPage } from '../pages/admin/admins-only-page.tsx'
 import { AccountMenu } from './account-menu.tsx'
 import { BalanceLink } from './balance-link.tsx'
+import { brand } from './read-brand.ts'
 import { ConnectionStrip, useIsConnectionLost } from './connection-strip.tsx'
 import { lazyPart, loadAllWhenIdle } from './load-part.ts'
 import { LoadingPage } from './loading-page.tsx'
@@ -20,7 +22,6 @@ import { ShellNav } from './shell-nav.tsx'
 import classes from './shell.module.css'
 import { ErrorNotice } from '../parts/error-notice.tsx'
 import { useAccount } from './use-account.ts'
-import { basePath } from './service-url.ts'
 
 const CommandMenu = lazyPart(async () => (await import('./command-menu.tsx')).CommandMenu)
 
@@ -59,10 +60,12 @@ export function Shell() {
             aria-controls="navigation"
           />
           <RouterLink href="/" className={classes.brand}>
-            <img src={`${basePath}/favicon.svg`} alt="" width={26} height={26} />
-            <Text component="span" fw={650} size="lg">
-              Errand
-            </Text>
+            <BrandLogo alt={brand.logo ? brand.name : ''} height={26} />
+            {!brand.logo && (
+              <Text component="span" fw={650} size="lg" truncate>
+                {brand.name}
+              </Text>
+            )}
           </RouterLink>
           <Box flex={1} />
           <ActionIcon variant="default" size={30} aria-label="Search" title="Search (Ctrl+K)" onClick={openMenu}>

@@ -16,6 +16,7 @@ import { ConnectorAccess } from '../connectors/connector-access.ts'
 import { SecretVault, type Secrets } from '../kernel/secret-vault.ts'
 import { createSignIns } from '../connectors/sign-in/connector-sign-in.ts'
 import { basePathOf } from '../http/base-path.ts'
+import { defaultName, type Brand } from '../http/files/brand.ts'
 import { openConsoleFiles } from '../http/files/console-files.ts'
 import { BodyRoom } from '../http/limits/body-room.ts'
 import { connectionCount } from '../http/limits/connection-limits.ts'
@@ -67,6 +68,8 @@ export type AppOptions = {
   baseUrl: string | null
   payments?: PaymentSettings | undefined
   mail?: MailSettings | undefined
+  /** If omitted, the console shows Errand's name and icon. */
+  brand?: Brand | undefined
   /** If omitted, visitors cannot sign up, and new accounts get no plan and no credit. */
   signUp?: SignUpSettings | undefined
   /**
@@ -158,7 +161,7 @@ export async function startApp(options: AppOptions): Promise<App> {
     const links = new SignedLinks({ secret, baseUrl, clock, lifeSeconds: limits.signedUrlSeconds })
     const work = createWork({ ...running, links, meter: metrics, toolTokens }, options)
     const { chats, dispatcher, ends, keeper, runner, stops } = work
-    const mails = await openMails(options.mail, { baseUrl, clock, log, store, vault })
+    const mails = await openMails(options.mail, { baseUrl, brand: options.brand, clock, log, store, vault })
     closers.push(() => mails?.stop())
     const port = await openPayments(options.payments)
     const system = createSystem({ agents, clock, lastDay: metrics.lastDay, runner })
@@ -262,8 +265,9 @@ function createServer({ options, services, gate, metrics, ...uses }: ServerParts
   const basePath = basePathOf(options.baseUrl)
   const routes = createRoutes({
     basePath,
+    name: options.brand?.name ?? defaultName,
     authenticate,
-    console: openConsoleFiles({ basePath, folder: options.consoleFolder }),
+    console: openConsoleFiles({ basePath, brand: options.brand, folder: options.consoleFolder }),
     metrics: createMetricsPage({
       contentType: metrics.contentType,
       read: () => metrics.read(),

@@ -1,19 +1,27 @@
 import type { Clock } from '../kernel/clock.ts'
 import type { Logger } from '../kernel/logger.ts'
+import { defaultName, type Brand } from '../http/files/brand.ts'
 import type { SecretVault } from '../kernel/secret-vault.ts'
 import { MailSender } from '../mails/mail-sender.ts'
 import type { MailSettings } from '../mails/mail-settings.ts'
 import { sendsMail } from '../store/mails/mail-types.ts'
 import type { Store } from '../store/store.ts'
 
-type MailParts = { baseUrl: () => string; clock: Clock; log: Logger; store: Store; vault: SecretVault }
+type MailParts = {
+  baseUrl: () => string
+  brand: Brand | undefined
+  clock: Clock
+  log: Logger
+  store: Store
+  vault: SecretVault
+}
 
 /**
  * Records in the store whether the service sends email, and creates the sender. Loads the SMTP client only if needed.
  */
 export async function openMails(
   settings: MailSettings | undefined,
-  { store, ...parts }: MailParts,
+  { brand, store, ...parts }: MailParts,
 ): Promise<MailSender | undefined> {
   const value = settings ? 'yes' : 'no'
   if ((await store.settings.agree(sendsMail, value)) !== value) await store.settings.replace(sendsMail, value)
@@ -23,6 +31,8 @@ export async function openMails(
     ...parts,
     port: openSmtp(settings),
     settings,
+    name: brand?.name ?? (settings.from.name || defaultName),
+    support: brand?.support,
     store: store.mails,
   })
 }

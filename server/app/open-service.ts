@@ -17,6 +17,7 @@ import {
   resolveSignUp,
   resolveTrustedProxies,
 } from './config.ts'
+import { resolveBrand } from './resolve-brand.ts'
 import { describeFewFiles } from './open-files.ts'
 import { describeUnknown, unknownVariables } from './unknown-variables.ts'
 
@@ -42,6 +43,7 @@ export async function openService({ config, dataDir, log, ...settings }: Service
     payloadBucket: resolvePayloadBucket(),
     payments: resolvePayments(),
     mail: resolveMail(),
+    brand: resolveBrand(),
     signUp: resolveSignUp(),
     secrets: () => resolveSecrets(dataDir),
     commandPath: resolveCommandPath(),

@@ -1,4 +1,5 @@
 import { resolveMail } from '../app/config.ts'
+import { resolveBrand } from '../app/resolve-brand.ts'
 import { UsageError } from '../kernel/usage-error.ts'
 import { MailAddress } from '../mails/mail-settings.ts'
 import { openSmtp } from '../mails/smtp-port.ts'
@@ -12,7 +13,7 @@ export async function testMail(to: string, options: { json?: boolean }): Promise
   if (!settings) throw new UsageError('ERRAND_SMTP_URL: must be set to send email')
   if (!MailAddress.safeParse(to).success) throw new UsageError(`"${to}" must be an email address`)
   try {
-    await openSmtp(settings).send(testMailTo(settings.from.name || 'Errand', to), AbortSignal.timeout(waitMs))
+    await openSmtp(settings).send(testMailTo(resolveBrand().name, to), AbortSignal.timeout(waitMs))
   } catch (error) {
     throw new Error(`Could not send the email (${(error as Error).message}). Check ERRAND_SMTP_URL.`, { cause: error })
   }

@@ -26,6 +26,8 @@ type Handler = Route['handle']
 export type RouteParts = ErrorParts & {
   /** URL path of the service. Empty at the root. */
   basePath: string
+  /** Name of the service. */
+  name: string
   authenticate: Authenticator
   console: ConsoleFiles
   metrics: Handler
@@ -61,7 +63,7 @@ export function createRoutes(parts: RouteParts): RouteTable {
     const elsewhere = 'This node only runs tasks. Send requests to a node that serves the API.'
     return new RouteTable([...operator, nothing('/*', elsewhere)])
   }
-  const docs = openDocs(parts.basePath)
+  const docs = openDocs(parts)
   const pages = pagePaths.map((path) =>
     open(path, 'console', path === '/login' ? serveLogin(parts) : parts.console.servePage),
   )

@@ -141,6 +141,31 @@ export const variables = {
     otherwise: 'no logo',
     values: 'an https URL',
   },
+  ERRAND_SERVICE_NAME: {
+    meaning: 'name of the service in the console, the API reference and emails',
+    otherwise: 'the name in `ERRAND_MAIL_FROM`, or Errand',
+    values: 'at most 60 characters',
+  },
+  ERRAND_LOGO: {
+    meaning: 'logo in the header, on the login page and in the browser tab, instead of the icon and name',
+    otherwise: "Errand's icon",
+    values: 'an SVG, PNG or WebP file of at most 256 KB',
+  },
+  ERRAND_LOGO_DARK: {
+    meaning: 'logo for the dark color scheme; requires `ERRAND_LOGO`',
+    otherwise: '`ERRAND_LOGO`',
+    values: 'an SVG, PNG or WebP file of at most 256 KB',
+  },
+  ERRAND_SUPPORT: {
+    meaning: 'where users get help; shown on the login page, in the account menu and in emails',
+    otherwise: 'not shown',
+    values: 'an email address or an https URL',
+  },
+  ERRAND_SELLER: {
+    meaning: 'name, address and tax id of the seller on receipts and statements',
+    otherwise: 'the name of the service, or its host',
+    values: 'at most 8 lines, separated by `|`',
+  },
   ERRAND_SIGN_UP: {
     meaning: 'whether visitors can create an account with an email address; `email` requires `ERRAND_SMTP_URL`',
     default: 'off',

@@ -31,6 +31,9 @@ type SenderParts = {
   log: Logger
   port: MailPort
   settings: MailSettings
+  /** Name of the service. */
+  name: string
+  support: string | undefined
   store: MailStore
   vault: SecretVault
 }
@@ -65,9 +68,11 @@ export class MailSender {
   get look(): MailLook {
     const {
       baseUrl,
-      settings: { from, logoUrl },
+      name,
+      settings: { logoUrl },
+      support,
     } = this.#parts
-    return { name: from.name || 'Errand', baseUrl: baseUrl(), ...(logoUrl !== undefined && { logoUrl }) }
+    return { name, baseUrl: baseUrl(), logoUrl, support }
   }
 
   get server() {

@@ -8,7 +8,13 @@ type Content = {
   link: { label: string; url: string }
 }
 
-export type MailLook = { name: string; baseUrl: string; logoUrl?: string }
+export type MailLook = {
+  name: string
+  baseUrl: string
+  logoUrl?: string | undefined
+  /** Email address or URL where users get help. */
+  support?: string | undefined
+}
 
 type Facts = Pick<LeasedMail, 'kind' | 'email' | 'data' | 'createdAt' | 'expiresAt'> &
   MailLook & {
@@ -18,7 +24,8 @@ type Facts = Pick<LeasedMail, 'kind' | 'email' | 'data' | 'createdAt' | 'expires
 
 export function renderMail(facts: Facts): Pick<OutgoingMail, 'subject' | 'text' | 'html'> {
   const { link, paragraphs, subject } = contentOf(facts)
-  const footer = `This is an automated email from ${facts.name}.`
+  const help = facts.support === undefined ? '' : ` Support: ${facts.support}`
+  const footer = `This is an automated email from ${facts.name}.${help}`
   const text = [...paragraphs, `${link.label}:\n${link.url}`, `-- \n${footer}`].join('\n\n')
   const logo = facts.logoUrl && `<p><img src="${escape(facts.logoUrl)}" alt="${escape(facts.name)}" height="40"></p>`
   const html = [

@@ -12,7 +12,7 @@ import { openBrowser } from './open-browser.ts'
 type ServiceOptions = NonNullable<Parameters<typeof startService>[0]>
 type ConsoleOptions = Pick<
   ServiceOptions,
-  'baseUrl' | 'clock' | 'config' | 'limits' | 'mail' | 'payments' | 'port' | 'privateHosts' | 'signUp'
+  'baseUrl' | 'brand' | 'clock' | 'config' | 'limits' | 'mail' | 'payments' | 'port' | 'privateHosts' | 'signUp'
 > & {
   balanceUsd?: string
   isAdmin?: boolean

@@ -11,7 +11,12 @@ test('the server returns the console page for every console route, and for no ot
   const paths = Array.from(readFileSync(routes, 'utf8').matchAll(/path: '([^']+)'/g), ([, path]) => path!)
   expect(paths.length).toBeGreaterThan(15)
   const console = openConsoleFiles()
-  const parts = { console, mcp: { catalogue: { agents: [] }, router: describedRouter }, router: describedRouter }
+  const parts = {
+    console,
+    name: 'Errand',
+    mcp: { catalogue: { agents: [] }, router: describedRouter },
+    router: describedRouter,
+  }
   const table = createRoutes(parts as unknown as RouteParts)
   const serves = (path: string) => table.match('GET', path)?.route?.operation === 'console'
   for (const path of [...paths, '/login', '/invitation', '/settings', '/admin']) {

@@ -15,7 +15,7 @@ const server = new URL('../../server/', import.meta.url)
 const read = (name: string) => readFileSync(new URL(name, server), 'utf8')
 
 test('every variable in the settings table is read', () => {
-  const config = read('app/config.ts')
+  const config = read('app/config.ts') + read('app/resolve-brand.ts')
   const isRead = (name: string) =>
     new RegExp(String.raw`\b${name}\b`).test(config) || config.includes(`given('${name.replace(/^.*_S3_/, '')}')`)
   expect(Object.keys(variables).filter((name) => !isRead(name))).toEqual([])

@@ -10,6 +10,7 @@ import { resolveCommandPath, resolveLimits, type Limits } from '../../server/app
 import type { Secrets } from '../../server/kernel/secret-vault.ts'
 import type { Clock } from '../../server/kernel/clock.ts'
 import type { Logger } from '../../server/kernel/logger.ts'
+import type { Brand } from '../../server/http/files/brand.ts'
 import { parseUsd } from '../../server/kernel/money.ts'
 import type { MailSettings } from '../../server/mails/mail-settings.ts'
 import type { PaymentSettings } from '../../server/payments/payment-settings.ts'
@@ -52,6 +53,8 @@ type TestServiceOptions = {
   payments?: PaymentSettings | undefined
   /** If omitted, the service sends no mail. */
   mail?: MailSettings
+  /** If omitted, the console shows Errand's name and icon. */
+  brand?: Brand
   /** If omitted, sign-up is closed. */
   signUp?: SignUpSettings
   /** A PostgreSQL database shared with another service. Default: the engine's choice. */
@@ -73,6 +76,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     payloadBucket: options.payloadBucket,
     payments: options.payments,
     mail: options.mail,
+    brand: options.brand,
     signUp: options.signUp,
     listens: { host: '127.0.0.1', port: options.port ?? 0 },
     baseUrl: options.baseUrl ?? null,

@@ -4,6 +4,7 @@ import { CopyText } from '../../parts/copy-text.tsx'
 import { KeyValueList } from '../../parts/key-value-list.tsx'
 import { Money } from '../../parts/text/money.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
+import { SellerLines } from './seller-lines.tsx'
 import classes from './receipt.module.css'
 import { transactionTypes } from './transaction-type.tsx'
 
@@ -22,7 +23,7 @@ export function CreditPaper({ account, transaction }: { account: Account | undef
         <KeyValueList
           rows={[
             ['Receipt number', <CopyText key="number" value={id} what="receipt number" />],
-            ['Seller', location.host],
+            ['Seller', <SellerLines key="seller" />],
             ['Account', account?.email],
             ['Top-up', topupId !== undefined && <CopyText value={topupId} what="top-up ID" />],
           ]}

@@ -9,6 +9,7 @@ import { StatusBadge } from '../../parts/status-badge.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
 import { ReceiptLines } from './receipt-lines.tsx'
 import type { Receipt } from './receipt.ts'
+import { SellerLines } from './seller-lines.tsx'
 import classes from './receipt.module.css'
 import { transactionTypes } from './transaction-type.tsx'
 import { usdText } from '../../parts/text/usd-text.ts'
@@ -33,7 +34,7 @@ export function ReceiptPaper({ receipt, task, account }: ReceiptPaperProps) {
         <KeyValueList
           rows={[
             ['Receipt number', <CopyText key="number" value={charge.id} what="receipt number" />],
-            ['Seller', location.host],
+            ['Seller', <SellerLines key="seller" />],
             ['Account', account?.email],
             [
               'Task',

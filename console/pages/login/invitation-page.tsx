@@ -2,6 +2,7 @@ import { Loader, Center, Stack } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ErrandClientError } from '../../../client/client.ts'
+import { brand } from '../../app/read-brand.ts'
 import { client } from '../../app/api-client.ts'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
@@ -57,7 +58,7 @@ export function InvitationPage() {
   const isNew = kind !== 'password'
   return (
     <LoginFrame
-      title={isNew ? 'Welcome to Errand' : 'Choose a new password'}
+      title={isNew ? `Welcome to ${brand.name}` : 'Choose a new password'}
       lead={isNew ? 'Choose a password for your account.' : 'You will be logged in right away.'}
     >
       <CredentialsForm

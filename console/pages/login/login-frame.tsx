@@ -1,6 +1,7 @@
-import { basePath } from '../../app/service-url.ts'
-import { Box, Center, Paper, Text, Title } from '@mantine/core'
+import { brand, supportUrl } from '../../app/read-brand.ts'
+import { Anchor, Box, Center, Paper, Text, Title } from '@mantine/core'
 import type { ReactNode } from 'react'
+import { BrandLogo } from '../../parts/brand-logo.tsx'
 import { usePageTitle } from '../../parts/hooks/use-page-title.ts'
 
 export function LoginFrame({ title, lead, children }: { title: string; lead?: ReactNode; children: ReactNode }) {
@@ -9,7 +10,7 @@ export function LoginFrame({ title, lead, children }: { title: string; lead?: Re
     <Center component="main" mih="100dvh" p="md">
       <Box w="100%" maw={384}>
         <Center mb="lg">
-          <img src={`${basePath}/favicon.svg`} alt="" width={40} height={40} />
+          <BrandLogo alt={brand.logo ? brand.name : ''} height={40} />
         </Center>
         <Paper withBorder radius="lg" p="xl">
           <Title order={1} ta="center">
@@ -22,6 +23,11 @@ export function LoginFrame({ title, lead, children }: { title: string; lead?: Re
           )}
           <Box mt="lg">{children}</Box>
         </Paper>
+        {supportUrl !== undefined && (
+          <Text ta="center" size="sm" mt="md">
+            <Anchor href={supportUrl}>Contact support</Anchor>
+          </Text>
+        )}
       </Box>
     </Center>
   )

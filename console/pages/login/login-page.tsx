@@ -2,6 +2,7 @@ import { Alert, Button, Divider, Stack, Text } from '@mantine/core'
 import { useMutation, useQuery } from '@tanstack/react-query'
 import { useSearch } from 'wouter'
 import { useHistoryState } from 'wouter/use-browser-location'
+import { brand } from '../../app/read-brand.ts'
 import { client } from '../../app/api-client.ts'
 import { PageLink } from '../../parts/page-link.tsx'
 import { wasLoggedOut } from '../../app/query-client.ts'
@@ -27,7 +28,7 @@ export function LoginPage() {
   const comesBackWith = login.isIdle ? loginErrorOf(search) : undefined
   const isLoggedOut = useHistoryState<unknown>() === wasLoggedOut
   return (
-    <LoginFrame title="Log in to Errand" lead="Run agents and see what each one costs.">
+    <LoginFrame title={`Log in to ${brand.name}`} lead="Run agents and see what each one costs.">
       <Stack gap="md">
         {isLoggedOut && (
           <Alert color="yellow" role="alert" p="sm">

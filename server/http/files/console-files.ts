@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { ErrandError } from '../../kernel/errors.ts'
 import { respond, withHeaders } from '../respond.ts'
 import type { RoutedRequest } from '../routed-request.ts'
+import { brandAttribute, darkLogoPath, defaultBrand, escapeAttribute, logoPath, type Brand } from './brand.ts'
 import { sendAsset, staticAsset, type StaticAsset } from './static-asset.ts'
 
 // Serves the web console: a single page for all of its paths, and the files that the page loads.
@@ -58,10 +59,12 @@ export const pagePaths: readonly string[] = [
 ]
 const assetPrefix = '/assets/'
 const iconPath = '/favicon.svg'
-export const filePaths: readonly string[] = [`${assetPrefix}*`, iconPath]
+export const filePaths: readonly string[] = [`${assetPrefix}*`, iconPath, logoPath, darkLogoPath]
 /** Placeholder in the built page for the nonce of each response. */
 const noncePlaceholder = '__CSP_NONCE__'
 const basePathPlaceholder = '__BASE_PATH__'
+const namePlaceholder = '__SERVICE_NAME__'
+const brandPlaceholder = '__BRAND__'
 
 const plainText = 'text/plain; charset=utf-8'
 const types: Record<string, string> = {
@@ -88,13 +91,15 @@ const closedFeatures = [
   'xr-spatial-tracking',
 ]
 
-type ConsoleOptions = { folder?: string | undefined; basePath?: string }
+type ConsoleOptions = { folder?: string | undefined; basePath?: string; brand?: Brand | undefined }
 
 /** Reads the files on the first request. If the folder is missing, tries again on the next one. */
-export function openConsoleFiles({ basePath = '', folder = builtFolder }: ConsoleOptions = {}): ConsoleFiles {
+export function openConsoleFiles(options: ConsoleOptions = {}): ConsoleFiles {
+  const { basePath = '', brand = defaultBrand, folder = builtFolder } = options
+  const logos = logoAssets(brand)
   let reading: Promise<Built | undefined> | undefined
   async function load(): Promise<Built | undefined> {
-    const own = (reading ??= readBuilt(folder, basePath))
+    const own = (reading ??= readBuilt(folder, { basePath, brand }))
     const built = await own.catch((error: unknown) => {
       // The build may just have been moved into place, so let the next request read again.
       if (reading === own) reading = undefined
@@ -110,6 +115,8 @@ export function openConsoleFiles({ basePath = '', folder = builtFolder }: Consol
       else sendMissing(routed)
     },
     async serveFile(routed) {
+      const logo = logos.get(routed.path)
+      if (logo) return sendOwn(routed, logo)
       const built = await load()
       if (!built) return sendMissing(routed)
       const asset = built.assets.get(routed.path)
@@ -132,18 +139,26 @@ export function openConsoleFiles({ basePath = '', folder = builtFolder }: Consol
   }
 }
 
-async function readBuilt(folder: string, basePath: string): Promise<Built | undefined> {
+type PageParts = { basePath: string; brand: Brand }
+
+async function readBuilt(folder: string, { basePath, brand }: PageParts): Promise<Built | undefined> {
   const built = await readFile(join(folder, 'index.html'), 'utf8').catch(() => undefined)
   if (built === undefined) return undefined
   // The page has many paths, so its links to files cannot be relative.
-  const html = built.replaceAll('="./', `="${basePath}/`).replaceAll(basePathPlaceholder, basePath)
+  const icon = brand.logo ? logoPath : iconPath
+  const html = built
+    .replaceAll(`="./favicon.svg"`, `=".${icon}"`)
+    .replaceAll('="./', `="${basePath}/`)
+    .replaceAll(basePathPlaceholder, basePath)
+    .replaceAll(namePlaceholder, () => escapeAttribute(brand.name))
+    .replaceAll(brandPlaceholder, () => brandAttribute(brand))
   const assets = new Map<string, StaticAsset>()
   for (const name of await readdir(join(folder, 'assets'))) {
     const asset = await readAsset(join(folder, 'assets', name))
     if (asset) assets.set(assetPrefix + name, asset)
   }
-  const icon = await readAsset(join(folder, iconPath.slice(1)))
-  if (icon) assets.set(iconPath, icon)
+  const ownIcon = await readAsset(join(folder, iconPath.slice(1)))
+  if (ownIcon) assets.set(iconPath, ownIcon)
   return { page: html.split(noncePlaceholder), assets }
 }
 
@@ -156,12 +171,23 @@ async function readAsset(file: string): Promise<StaticAsset | undefined> {
   return staticAsset(type, plain, { ...(br && { br }), ...(gzip && { gzip }) })
 }
 
+function logoAssets({ darkLogo, logo }: Brand): ReadonlyMap<string, StaticAsset> {
+  const assets = new Map<string, StaticAsset>()
+  if (logo) assets.set(logoPath, staticAsset(logo.type, logo.content, {}))
+  if (darkLogo) assets.set(darkLogoPath, staticAsset(darkLogo.type, darkLogo.content, {}))
+  return assets
+}
+
+const iconPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox"
+
 function sendOwn(routed: RoutedRequest, asset: StaticAsset): void {
   // File names below assets/ contain a hash of the content, but the icon's name does not.
   const isHashed = routed.path.startsWith(assetPrefix)
   sendAsset(routed, asset, {
     'Cache-Control': isHashed ? 'public, max-age=31536000, immutable' : 'public, max-age=3600',
     'Cross-Origin-Resource-Policy': 'same-origin',
+    // An SVG that is opened as a page must not run scripts.
+    ...(!isHashed && { 'Content-Security-Policy': iconPolicy }),
   })
 }
 

@@ -2,24 +2,28 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { must } from '../../kernel/assert.ts'
 import type { RoutedRequest } from '../routed-request.ts'
+import { escapeAttribute } from './brand.ts'
 import { compressedAsset, sendAsset, type StaticAsset } from './static-asset.ts'
 
 // Serves the API reference: Swagger UI and the OpenAPI document. Both are local files, so the reference works offline.
 
 export const documentFile = fileURLToPath(new URL('../../../openapi/openapi.json', import.meta.url))
 
-const pageOf = (basePath: string) => `<!doctype html>
+/** `name` is the name of the service. */
+type DocsParts = { basePath: string; name: string }
+
+const pageOf = ({ basePath, name }: DocsParts) => `<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
-    <title>Errand API reference</title>
+    <title>${escapeAttribute(name)} API reference</title>
     <link rel="stylesheet" href="${basePath}/docs/swagger-ui.css" />
     <link rel="stylesheet" href="${basePath}/docs/errand.css" />
     <link rel="icon" type="image/png" href="${basePath}/docs/favicon-32x32.png" sizes="32x32" />
   </head>
   <body>
-    <a class="back" href="${basePath}/">Errand console</a>
+    <a class="back" href="${basePath}/">${escapeAttribute(name)} console</a>
     <div id="swagger-ui"></div>
     <script src="${basePath}/docs/swagger-ui-bundle.js"></script>
     <script src="${basePath}/docs/start.js"></script>
@@ -55,11 +59,11 @@ type Source = { type: string; read: () => Promise<Buffer> }
 const inFolder = (name: string) => () => readFile(new URL(`../../../openapi/swagger-ui/${name}`, import.meta.url))
 const written = (text: string) => () => Promise.resolve(Buffer.from(text))
 
-const sourcesOf = (basePath: string) =>
+const sourcesOf = ({ basePath, name }: DocsParts) =>
   new Map<string, Source>([
     ['/openapi.json', { type: 'application/json; charset=utf-8', read: () => readDocument(basePath) }],
-    ['/docs', { type: html, read: written(pageOf(basePath)) }],
-    ['/docs/', { type: html, read: written(pageOf(basePath)) }],
+    ['/docs', { type: html, read: written(pageOf({ basePath, name })) }],
+    ['/docs/', { type: html, read: written(pageOf({ basePath, name })) }],
     ['/docs/start.js', { type: script, read: written(scriptOf(basePath)) }],
     ['/docs/errand.css', { type: 'text/css; charset=utf-8', read: written(style) }],
     ['/docs/swagger-ui.css', { type: 'text/css; charset=utf-8', read: inFolder('swagger-ui.css') }],
@@ -72,11 +76,11 @@ const contentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** Each file is read and compressed on its first request. */
-export function openDocs(basePath: string): {
+export function openDocs(parts: DocsParts): {
   paths: readonly string[]
   serve: (routed: RoutedRequest) => Promise<void>
 } {
-  const sources = sourcesOf(basePath)
+  const sources = sourcesOf(parts)
   const assets = new Map<string, Promise<StaticAsset>>()
   const serve = async (routed: RoutedRequest) => {
     const { path } = routed

@@ -4,13 +4,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
+import type { Brand } from '../../../server/http/files/brand.ts'
 import { startService, type TestService } from '../../support/test-service.ts'
 
 const script = 'export const text = "a script of the console"\n'.repeat(20)
-const page = '<!doctype html><meta name="csp-nonce" content="__CSP_NONCE__"><title>Errand</title>'
+const page =
+  '<!doctype html><meta name="csp-nonce" content="__CSP_NONCE__"><title>__SERVICE_NAME__</title><link href="./favicon.svg"><meta content="__BRAND__">'
 
 /** Starts a service with a minimal built console. */
-async function startWithConsole(): Promise<{ service: TestService; folder: string; stop: () => Promise<void> }> {
+async function startWithConsole(
+  brand?: Brand,
+): Promise<{ service: TestService; folder: string; stop: () => Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), 'errand-console-'))
   mkdirSync(join(folder, 'assets'))
   writeFileSync(join(folder, 'index.html'), page)
@@ -19,7 +23,7 @@ async function startWithConsole(): Promise<{ service: TestService; folder: strin
   writeFileSync(join(folder, 'assets/main-abc.js'), script)
   writeFileSync(join(folder, 'assets/main-abc.js.br'), brotliCompressSync(script))
   writeFileSync(join(folder, 'assets/main-abc.js.gz'), gzipSync(script))
-  const service = await startService({ consoleFolder: folder })
+  const service = await startService({ consoleFolder: folder, ...(brand && { brand }) })
   const stop = async () => {
     await service.stop()
     rmSync(folder, { recursive: true })
@@ -65,6 +69,33 @@ test('each page has its own nonce and a content security policy that names it', 
   )
   const head = await ask(`${service.url}/login`, {}, 'HEAD')
   expect([head.status, head.body.length, Number(head.headers['content-length']) > 50]).toEqual([200, 0, true])
+  await stop()
+})
+
+test('the page has the name and logo of the operator, and serves the logo with a policy of its own', async () => {
+  const logo = { type: 'image/svg+xml', content: Buffer.from('<svg/>') }
+  const { service, stop } = await startWithConsole({ name: 'Acme & $& <Co>', seller: ['Acme "GmbH"'], logo })
+  const text = (await ask(`${service.url}/login`)).body.toString()
+  expect(text).toContain('<title>Acme &amp; $&amp; &lt;Co></title><link href="/logo">')
+  const attribute = /<meta content="([^"]*)">/.exec(text)![1]!
+  const json = attribute.replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&amp;', '&')
+  expect(JSON.parse(json)).toEqual({ name: 'Acme & $& <Co>', seller: ['Acme "GmbH"'], logo: '/logo' })
+  const served = await ask(`${service.url}/logo`)
+  expect(served.headers).toMatchObject({
+    'content-type': 'image/svg+xml',
+    'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox",
+    'x-content-type-options': 'nosniff',
+  })
+  expect([served.body.toString(), (await ask(`${service.url}/logo-dark`)).status]).toEqual(['<svg/>', 404])
+  expect((await ask(`${service.url}/docs`)).body.toString()).toContain('<title>Acme &amp; $&amp; &lt;Co> API reference')
+  await stop()
+})
+
+test('without a brand, the page has the name and icon of Errand', async () => {
+  const { service, stop } = await startWithConsole()
+  const text = (await ask(`${service.url}/login`)).body.toString()
+  expect(text).toContain('<title>Errand</title><link href="/favicon.svg">')
+  expect((await ask(`${service.url}/logo`)).status).toBe(404)
   await stop()
 })
 

@@ -2,6 +2,7 @@ import { Button, Stack } from '@mantine/core'
 import { PlusIcon } from '@radix-ui/react-icons'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
+import { brand } from '../../../app/read-brand.ts'
 import { client } from '../../../app/api-client.ts'
 import { PageCode } from '../../../parts/code/page-code.tsx'
 import { Snippets } from '../../../parts/code/snippets.tsx'
@@ -38,7 +39,7 @@ export function KeysPage() {
     <>
       <PageHeader
         title="API keys"
-        description="Use API keys to call Errand from your code. Scopes limit what a key can do."
+        description={`Use API keys to call ${brand.name} from your code. Scopes limit what a key can do.`}
         actions={createButton}
       />
       <Stack gap="lg">
