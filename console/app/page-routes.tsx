@@ -18,6 +18,10 @@ export const pageRoutes: readonly PageRoute[] = [
     Page: lazyPart(async () => (await import('../pages/billing/receipt-page.tsx')).ReceiptPage),
   },
   {
+    path: '/billing/statement',
+    Page: lazyPart(async () => (await import('../pages/billing/statement/statement-page.tsx')).StatementPage),
+  },
+  {
     path: '/settings/keys',
     section: 'settings',
     Page: lazyPart(async () => (await import('../pages/settings/keys/keys-page.tsx')).KeysPage),

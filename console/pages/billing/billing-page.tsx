@@ -1,10 +1,11 @@
-import { Skeleton, Stack, Tabs } from '@mantine/core'
+import { Button, Skeleton, Stack, Tabs } from '@mantine/core'
 import type { Account } from '../../../client/client.ts'
 import { isUnreached } from '../../app/query-client.ts'
 import { useAccount } from '../../app/use-account.ts'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { useSearchField } from '../../parts/hooks/use-search-field.ts'
 import { PageHeader } from '../../parts/page-header.tsx'
+import { RouterLink } from '../../parts/router-link.tsx'
 import { BalanceNotices } from './balance-notices.tsx'
 import { BalanceTiles } from './balance-tiles.tsx'
 import { LimitsPanel } from './limits-panel.tsx'
@@ -18,7 +19,15 @@ export function BillingPage() {
   const { data } = account
   return (
     <>
-      <PageHeader title="Billing" description="Your balance, and every credit, charge and refund." />
+      <PageHeader
+        title="Billing"
+        description="Your balance, and every credit, charge and refund."
+        actions={
+          <Button component={RouterLink} href="/billing/statement" size="xs" variant="default">
+            Statements
+          </Button>
+        }
+      />
       <Stack gap="lg">
         {account.error && !isUnreached(account.error) && (
           <ErrorNotice

@@ -8,7 +8,7 @@ type DownloadButtonProps = {
   label: string
   fileName: string
   /** JSON text, or a file of any type. */
-  content: string | (() => string | Promise<string | Blob>)
+  content: string | (() => string | Blob | Promise<string | Blob>)
   buttonProps?: ButtonProps & { 'aria-label'?: string }
 }
 

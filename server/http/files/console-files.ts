@@ -35,6 +35,7 @@ export const pagePaths: readonly string[] = [
   '/usage',
   '/billing',
   '/billing/receipt',
+  '/billing/statement',
   '/settings',
   ...['keys', 'keys/{}', 'connectors', 'webhooks', 'webhooks/{}', 'password', 'logins'].map(
     (page) => `/settings/${page}`,

@@ -113,6 +113,7 @@ async function fill(opened: OpenConsole): Promise<{ paths: string[]; end: () => 
     '/usage',
     '/billing',
     '/billing?tab=payments',
+    '/billing/statement',
     '/settings/keys',
     `/settings/keys/${limited.id}`,
     '/settings/connectors',
