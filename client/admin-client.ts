@@ -52,6 +52,8 @@ export type AdminClients = {
     createKey: Method<'users.createKey'>
     listKeys: InnerListMethod<'users.listKeys'>
     revokeKey: Method<'users.revokeKey'>
+    listLogins: InnerListMethod<'users.listLogins'>
+    endLogin: Method<'users.endLogin'>
     /** Creates a link that lets the user set a password. Only this response contains the link. */
     createPasswordLink: Method<'users.createPasswordLink'>
   }
@@ -117,6 +119,8 @@ export function createAdminClients(call: Call): AdminClients {
     createKey: 'change',
     listKeys: 'list',
     revokeKey: 'change',
+    listLogins: 'list',
+    endLogin: 'change',
     createPasswordLink: 'change',
   })
   return {

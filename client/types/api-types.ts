@@ -694,6 +694,8 @@ export type Login = {
   /** Id of the single sign-on provider */
   provider: string | null
   userAgent: string | null
+  /** IP address that logged in; null if unknown */
+  address: string | null
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
   /** ISO 8601 UTC timestamp with milliseconds */
@@ -2020,6 +2022,21 @@ export type Queries = {
     }
     output: User
   }
+  'users.listLogins': {
+    input: {
+      /** Page size */
+      limit?: number | undefined
+      /** Number of items to skip */
+      offset?: number | undefined
+      userId: string
+    }
+    output: {
+      logins: Login[]
+      total: number
+      limit: number
+      offset: number
+    }
+  }
   'users.transactions': {
     input: {
       userId: string
@@ -2736,6 +2753,13 @@ export type Mutations = {
       userId: string
     }
     output: ErasedUser
+  }
+  'users.endLogin': {
+    input: {
+      loginId: string
+      userId: string
+    }
+    output: Confirmation
   }
   'users.credit': {
     input: {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { EraseInput } from '../account/erase-account.ts'
+import { EndLoginInput, ListLoginsInput } from '../auth/logins/login-schema.ts'
 import { CreateKeyInput, KeyInput, ListKeysInput } from '../auth/keys/key-schema.ts'
 import { Email } from '../auth/logins/login-schema.ts'
 import { ExternalId } from '../auth/platform/external-id.ts'
@@ -85,6 +86,8 @@ export const CreateUserKeyInput = CreateKeyInput.safeExtend({
 })
 export const ListUserKeysInput = ListKeysInput.extend({ userId })
 export const UserKeyInput = KeyInput.extend({ userId })
+export const ListUserLoginsInput = ListLoginsInput.extend({ userId })
+export const UserLoginInput = EndLoginInput.extend({ userId })
 
 export const UpdateUserInput = z
   .object({

@@ -21,6 +21,7 @@ import {
   updateUser,
 } from './manage-users.ts'
 import { userDataProcedures } from './user-data-procedures.ts'
+import { userLoginProcedures } from './user-login-procedures.ts'
 import { bodyErrors, meta, platformToo, unknown } from './user-meta.ts'
 import { findOwner, getUserTask, listUserSessions, listUserTasks } from './read-runs.ts'
 import {
@@ -179,6 +180,7 @@ export const usersRouter = ({
       .mutation(withAdmin(({ ctx, input }) => unblockUser(people, { caller: ctx.caller, input }))),
 
     ...userDataProcedures({ payments, people }),
+    ...userLoginProcedures(people),
 
     credit: procedure
       .meta({

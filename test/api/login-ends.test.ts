@@ -3,6 +3,7 @@ import { FakeClock } from '../support/fake-clock.ts'
 import { RawConnection } from '../support/raw-http.ts'
 import { startService, type Answer } from '../support/test-service.ts'
 import { Browser, password } from './browser-login.ts'
+import { signUpAdmin } from './signed-in.ts'
 
 const ended = 'The browser login is no longer valid. Log in again.'
 
@@ -53,7 +54,7 @@ test('lists logins newest first with method, user agent and expiry, and marks th
     lastUsedAt: new Date(at).toISOString(),
     expiresAt: new Date(at + 30 * 86_400_000).toISOString(),
   })
-  const login = { id: expect.stringMatching(/^login_/), method: 'password', provider: null }
+  const login = { id: expect.stringMatching(/^login_/), method: 'password', provider: null, address: '127.0.0.1' }
   expect((await newer.get('/api/logins')).body).toEqual({
     logins: [
       { ...login, userAgent: `New ${'x'.repeat(296)}`, current: true, ...times(start + 60_000) },
@@ -232,5 +233,35 @@ test('an account has at most 100 logins; another one ends the least recently use
   expect([await first.status(), await second.status(), await third.status()]).toEqual([200, 401, 200])
   const { body } = await third.get('/api/logins?limit=100')
   expect([body.total, body.logins.some(({ id }: { id: string }) => id === secondId)]).toEqual([100, false])
+  await service.stop()
+})
+
+test("an admin lists a user's logins and ends one, which the audit log records", async () => {
+  const service = await startService()
+  const { email, userId } = await service.createPerson({ password })
+  const { browser: admin, userId: adminId } = await signUpAdmin(service)
+  const [first, second] = [
+    await Browser.loggedIn(service, { email, password }, { userAgent: 'first' }),
+    await Browser.loggedIn(service, { email, password }, { userAgent: 'second' }),
+  ]
+  const { body } = await admin.get(`/api/users/${userId}/logins`)
+  expect(body).toMatchObject({
+    logins: [
+      { userAgent: 'second', address: '127.0.0.1', current: false },
+      { userAgent: 'first', address: '127.0.0.1', current: false },
+    ],
+    total: 2,
+  })
+  const firstId = body.logins[1].id
+  const notTheirs = await admin.delete(`/api/users/${adminId}/logins/${firstId}`)
+  expect([notTheirs.status, notTheirs.body.message]).toEqual([404, 'Login not found. Check the id.'])
+  expect(await first.status()).toBe(200)
+
+  expect((await admin.delete(`/api/users/${userId}/logins/${firstId}`)).body).toEqual({
+    message: 'The login was ended.',
+  })
+  expect([await first.status(), await second.status()]).toEqual([401, 200])
+  const { acts } = (await admin.get(`/api/admin/audit?userId=${userId}&action=login.ended`)).body
+  expect(acts).toMatchObject([{ actorId: adminId, userId, change: JSON.stringify({ loginId: firstId }) }])
   await service.stop()
 })

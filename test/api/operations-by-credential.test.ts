@@ -115,6 +115,8 @@ const decisions: Record<string, Decision | 'public'> = {
   'users.createKey': { platform: 'act' },
   'users.listKeys': { platform: 'users' },
   'users.revokeKey': { platform: 'users' },
+  'users.listLogins': nobody,
+  'users.endLogin': nobody,
   'users.createPasswordLink': nobody,
   'platformKeys.create': nobody,
   'platformKeys.list': nobody,

@@ -9,11 +9,25 @@ import { signUp, signUpAdmin } from './signed-in.ts'
 type AdminCall = { id: string; method: string; path: string; body?: Record<string, unknown> }
 
 /** Ids for calls to all admin operations. With these ids, the calls of an admin would succeed. */
-type Ids = Record<'userId' | 'taskId' | 'invitationId' | 'keyId' | 'platformKeyId' | 'platformTokenId', string>
+type Ids = Record<
+  'userId' | 'loginId' | 'taskId' | 'invitationId' | 'keyId' | 'platformKeyId' | 'platformTokenId',
+  string
+>
 
-const callsOn = ({ invitationId, keyId, platformKeyId, platformTokenId, taskId, userId }: Ids): AdminCall[] => [
+const callsOn = ({
+  invitationId,
+  keyId,
+  loginId,
+  platformKeyId,
+  platformTokenId,
+  taskId,
+  userId,
+}: Ids): AdminCall[] => [
   { id: 'listUsers', method: 'GET', path: '/api/users' },
   { id: 'getUser', method: 'GET', path: `/api/users/${userId}` },
+  // Before updateUser, which ends the logins.
+  { id: 'listUserLogins', method: 'GET', path: `/api/users/${userId}/logins` },
+  { id: 'endUserLogin', method: 'DELETE', path: `/api/users/${userId}/logins/${loginId}` },
   { id: 'updateUser', method: 'PATCH', path: `/api/users/${userId}`, body: { isSuspended: true, isAdmin: true } },
   { id: 'unblockUser', method: 'POST', path: `/api/users/${userId}/unblock`, body: {} },
   {
@@ -90,8 +104,10 @@ async function prepare() {
   const draft = { userId: person.userId, name: 'own', hint: 'abcd', scopes: ['read' as const], expiresAt: null }
   const { id: keyId } = await service.app.store.createKey({ ...draft, tokenHash: 'of the key' })
   const { id: taskId } = await service.runTask(await service.createKey(person.userId), 'test.free')
+  const { logins } = await service.app.store.listLogins({ userId: person.userId, limit: 1, offset: 0 })
   const calls = callsOn({
     userId: person.userId,
+    loginId: logins[0]!.id,
     taskId,
     invitationId: invited.id,
     keyId,
@@ -106,6 +122,7 @@ test('the tests cover every admin operation in the OpenAPI document', async () =
   const own = operations.filter(({ spec }) => ofAdmins.test(spec['tags']) && spec['security'].length > 0)
   const nothing = {
     userId: 'user_0',
+    loginId: 'login_0',
     taskId: 'task_0',
     invitationId: 'inv_0',
     keyId: 'key_0',
@@ -214,6 +231,7 @@ test('returns 404 for an unknown user id and changes nothing', async () => {
   const before = await everything(service)
   const nobody = {
     userId: 'user_00000000000000000000000000',
+    loginId: 'login_0',
     taskId: 'task_0',
     invitationId: 'inv_0',
     keyId: 'key_0',
@@ -221,7 +239,7 @@ test('returns 404 for an unknown user id and changes nothing', async () => {
     platformTokenId: 'ctok_0',
   }
   const onUser = callsOn(nobody).filter(({ path }) => path.includes('user_'))
-  expect(onUser).toHaveLength(13)
+  expect(onUser).toHaveLength(15)
   for (const { body, id, method, path } of onUser) {
     const answer = await admin.browser.request(method, path, { body })
     expect([id, answer.status, answer.body]).toEqual([

@@ -141,11 +141,11 @@ export function validBody(world: World, operation: Operation): fc.Arbitrary<unkn
 }
 
 /**
- * Returns ids of objects that are not the caller's, for operations on another user's key, a platform key or a user's
- * task.
+ * Returns ids of objects that are not the caller's, for operations on another user's key, a platform key, or a user's
+ * task or login.
  */
 function othersIds({ ids, person }: World, { id }: Operation): Record<string, string | undefined> {
-  if (id === 'getUserTask') return { userId: person.userId }
+  if (id === 'getUserTask' || id === 'endUserLogin') return { userId: person.userId }
   if (id === 'findOwner') return { resourceId: ids['taskId'] }
   if (id === 'revokeUserKey') return { keyId: ids['othersKeyId'] }
   if (id === 'revokePlatformClientToken') return { keyId: ids['platformKeyId'], tokenId: ids['platformTokenId'] }

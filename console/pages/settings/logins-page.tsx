@@ -99,6 +99,7 @@ function columnsOf(providerName: (id: string) => string): Column<Login>[] {
       ),
     },
     { id: 'method', label: 'Method', cell: (login) => methodOf(login, providerName) },
+    { id: 'address', label: 'IP address', cell: ({ address }) => address ?? '—' },
     { id: 'created', label: 'Logged in', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
     { id: 'used', label: 'Last used', cell: ({ lastUsedAt }) => <TimeText at={lastUsedAt} /> },
     { id: 'ends', label: 'Expires', cell: ({ expiresAt }) => <TimeText at={expiresAt} /> },

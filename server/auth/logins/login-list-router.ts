@@ -26,7 +26,11 @@ export const loginsRouter = (people: LoginAccess) =>
       })
       .input(ListLoginsInput)
       .output(ListLoginsOutput)
-      .query(withScope('manage', ({ ctx, input }) => listLogins(people, { caller: ctx.caller, ...input }))),
+      .query(
+        withScope('manage', ({ ctx, input }) =>
+          listLogins(people, { caller: ctx.caller, userId: ctx.caller.userId, ...input }),
+        ),
+      ),
 
     end: procedure
       .meta({

@@ -42,6 +42,7 @@ export const Login = z
     method: z.enum(loginMethods),
     provider: z.string().nullable().describe('Id of the single sign-on provider'),
     userAgent: z.string().nullable(),
+    address: z.string().nullable().describe('IP address that logged in; null if unknown'),
     createdAt: isoTimestamp,
     lastUsedAt: isoTimestamp,
     expiresAt: isoTimestamp,

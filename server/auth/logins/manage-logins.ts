@@ -2,6 +2,7 @@ import type { Page } from '../../store/list-place.ts'
 import type { z } from 'zod'
 import { isoTime } from '../../kernel/clock.ts'
 import { ErrandError } from '../../kernel/errors.ts'
+import { loginsMax } from '../../store/access/people-types.ts'
 import { loginIdOf, type Caller } from '../../procedures/caller.ts'
 import type { Browser, LoginAccess } from './log-in.ts'
 import type { ListLoginsOutput } from './login-schema.ts'
@@ -34,15 +35,17 @@ export async function logOutEverywhere(
 
 export async function listLogins(
   { store }: LoginAccess,
-  { caller, limit, offset }: Page & { caller: Caller },
+  { caller, limit, offset, userId }: Page & { caller: Caller; userId: string },
 ): Promise<z.output<typeof ListLoginsOutput>> {
-  const { userId } = caller
   const { logins, total } = await store.listLogins({ userId, limit, offset })
+  const { acts } = await store.audit.list({ userId, action: 'login.created', limit: loginsMax })
+  const addresses = new Map(acts.map(({ change, client }) => [JSON.parse(change).loginId, client]))
   const shown = logins.map(({ createdAt, expiresAt, id, lastUsedAt, method, provider, userAgent }) => ({
     id,
     method,
     provider,
     userAgent,
+    address: addresses.get(id) ?? null,
     createdAt: isoTime(createdAt),
     lastUsedAt: isoTime(lastUsedAt),
     expiresAt: isoTime(expiresAt),

@@ -40,6 +40,30 @@ testConsole(
 )
 
 testConsole(
+  "an admin sees a user's logins and history, and ends a login",
+  async (opened) => {
+    opened.allow(/status of 401/)
+    const { page: theirs, userId } = await logInGrace(opened)
+    await opened.open('/settings/password', theirs)
+    const page = await opened.open(`/admin/users/${userId}?list=logins`)
+    await page.getByRole('row', { name: /Chrome \d+ on Linux 127\.0\.0\.1 just now/ }).waitFor()
+    await opened.check('admin-user-logins')
+    await page.getByRole('button', { name: /^End login of Chrome/ }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'End login' }).click()
+    await page.getByText('No active logins.').waitFor()
+    await theirs.getByRole('link', { name: 'Tasks' }).click()
+    await theirs.waitForURL('**/login?returnTo=%2Ftasks')
+
+    await page.getByRole('tab', { name: 'History' }).click()
+    const rows = page.getByRole('table', { name: 'User history' }).locator('tbody tr')
+    await rows.filter({ hasText: 'Login ended' }).filter({ hasText: opened.visitor.userId }).waitFor()
+    await rows.filter({ hasText: 'Logged in' }).filter({ hasText: '127.0.0.1' }).waitFor()
+    await opened.check('admin-user-history')
+  },
+  { isAdmin: true },
+)
+
+testConsole(
   'the last admin is warned and cannot step down until there is another',
   async (opened) => {
     opened.allow(/status of 40[39]/)

@@ -102,6 +102,8 @@ const bounds: Record<string, number | typeof configured> = {
   'users.createKey': 5 * kb,
   'users.listKeys': 450 * kb,
   'users.revokeKey': 5 * kb,
+  'users.listLogins': 128 * kb,
+  'users.endLogin': kb,
   'platformKeys.create': 8 * kb,
   'platformKeys.list': 512 * kb,
   'platformKeys.revoke': 8 * kb,

@@ -12,7 +12,8 @@ import { PageLink } from '../../../parts/page-link.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
-import { actionNames, actorNames } from './audit-words.ts'
+import { ActorName } from './actor-name.tsx'
+import { actionNames } from './audit-words.ts'
 
 type Action = AuditAct['action']
 const limit = 50
@@ -91,16 +92,7 @@ const columns: Column<AuditAct>[] = [
     label: 'User',
     cell: ({ userId }) => (userId === null ? '—' : <PageLink href={`/admin/users/${userId}`}>{userId}</PageLink>),
   },
-  {
-    id: 'actor',
-    label: 'Actor',
-    cell: ({ actor, actorId }) =>
-      actor === 'user' && actorId !== null ? (
-        <PageLink href={`/admin/users/${actorId}`}>{actorId}</PageLink>
-      ) : (
-        `${actorNames[actor]}${actorId === null ? '' : ` ${actorId}`}`
-      ),
-  },
+  { id: 'actor', label: 'Actor', cell: (act) => <ActorName act={act} /> },
   { id: 'client', label: 'IP address', cell: ({ client: address }) => address ?? '—' },
   { id: 'change', label: 'Change', cell: ({ change }) => (change === '{}' ? '—' : <Code>{change}</Code>) },
 ]

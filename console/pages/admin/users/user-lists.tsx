@@ -2,15 +2,24 @@ import { Tabs } from '@mantine/core'
 import { PageLink } from '../../../parts/page-link.tsx'
 import { Panel } from '../../../parts/panel.tsx'
 import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
+import { UserHistory } from './user-history.tsx'
 import { UserKeys } from './user-keys.tsx'
+import { UserLogins } from './user-logins.tsx'
 import { UserRuns } from './user-runs.tsx'
 import { UserSessions } from './user-sessions.tsx'
 import { UserTransactions } from './user-transactions.tsx'
 
-const lists = { transactions: 'Transactions', tasks: 'Tasks', chats: 'Chats', keys: 'API keys' }
+const lists = {
+  transactions: 'Transactions',
+  tasks: 'Tasks',
+  chats: 'Chats',
+  keys: 'API keys',
+  logins: 'Logins',
+  history: 'History',
+}
 const first = 'transactions'
 
-/** A user's transactions, tasks, chats and API keys, one list at a time. The URL selects the list. */
+/** A user's transactions, tasks, chats, API keys, logins and history, one list at a time. The URL selects the list. */
 export function UserLists({ userId }: { userId: string }) {
   const [named, setNamed] = useSearchField('list')
   const list = Object.hasOwn(lists, named) ? named : first
@@ -43,6 +52,12 @@ export function UserLists({ userId }: { userId: string }) {
         </Tabs.Panel>
         <Tabs.Panel value="keys">
           <UserKeys userId={userId} />
+        </Tabs.Panel>
+        <Tabs.Panel value="logins">
+          <UserLogins userId={userId} />
+        </Tabs.Panel>
+        <Tabs.Panel value="history">
+          <UserHistory userId={userId} />
         </Tabs.Panel>
       </Tabs>
     </Panel>
