@@ -1,20 +1,23 @@
 import type { Damage } from './damage-holdings.ts'
 
-const wrong = (named: string, column: string): Damage => ({
+const sums =
+  'the executions, failures, charges, refunds and provider costs of each user equal the sums of the daily books'
+
+const wrong = (column: string, named = sums): Damage => ({
   title: `a wrong sum of the books: ${column}`,
-  named: `${named} equals the sum of the daily books`,
+  named,
   by: ({ userId }) => [
     `UPDATE book_days SET ${column} = ${column} + 1 WHERE user_id = '${userId}' AND endpoint_id = 'text.summarize'`,
   ],
 })
 
 export const bookDamages: Damage[] = [
-  wrong('the number of ended executions', 'executions'),
-  wrong('the number of failures', 'failures'),
-  wrong('the amount charged for ended executions', 'charged'),
-  wrong('the refunded amount', 'refunded'),
-  wrong('the provider cost', 'provider_cost'),
-  wrong('the written-off amount', 'written_off'),
+  wrong('executions'),
+  wrong('failures'),
+  wrong('charged'),
+  wrong('refunded'),
+  wrong('provider_cost'),
+  wrong('written_off', 'the written-off amount equals the sum of the daily books'),
   {
     title: 'a wrong total of a closed day',
     named: 'the totals of closed days and months equal the sums of their days',
