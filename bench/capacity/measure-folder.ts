@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { createPlatformKey } from '../../server/auth/platform/manage-platform-keys.ts'
 import { SystemClock } from '../../server/kernel/clock.ts'
@@ -10,6 +11,7 @@ import { cpuSecondsOf, startCommand, startProcess, type BenchProcess } from '../
 import { allocatorOptions, serveArguments } from '../bench-servers.ts'
 import { atMost, type Row } from '../bench-table.ts'
 import { drive, requestBytes, type DriveResult } from '../http-driver.ts'
+import { untilIdle } from '../measure-lists.ts'
 import { taskRequests } from '../postgres-side.ts'
 import { median } from '../paired-rates.ts'
 import type { YearOldFolder } from './year-old-folder.ts'
@@ -136,6 +138,9 @@ export async function measureBackup(folder: YearOldFolder): Promise<Row[]> {
 /** Runs a command while the service runs and accepts tasks. */
 async function beside({ dataDir, users }: YearOldFolder, words: readonly string[]) {
   const server = await serve(dataDir)
+  // The server checks the ledger two seconds after its start.
+  await sleep(3000)
+  await untilIdle(server)
   const posts = taskRequests(users)
   let isRunning = true
   let sent = 0
