@@ -8,9 +8,7 @@ import type { CreateUserKeyInput, ListUserKeysInput, UserKeyInput } from './user
 
 type KeyRequest<Input> = { caller: AnyCaller; input: Input }
 
-/**
- * Creates an API key for the user with the scopes `read` and `execute`. The key itself is returned only here.
- */
+/** Creates an API key with the `read` and `execute` scopes for the user. The key itself is returned only here. */
 export async function createUserKey(
   parts: UserParts & { catalogue: Catalogue },
   { caller, input }: KeyRequest<z.output<typeof CreateUserKeyInput>>,

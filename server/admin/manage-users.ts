@@ -100,7 +100,7 @@ export async function updateUser(
   if (changesLimits) requirePlatform(caller, 'limits')
   assertKnown(parts.catalogue, input)
   const platform = platformOf(caller)
-  // A platform key's limits can be rejected, so apply them before changing anything else.
+  // Limits set by a platform key can be rejected, so apply them before changing anything else.
   if (changesLimits && platform) {
     const { erasedAt } = await getUser(parts, { caller, userId })
     if (erasedAt === null) await changeLimits(parts, { caller, input })

@@ -23,7 +23,7 @@ export type ChatRates = TokenRates & {
    * rate for shorter prompts.
    */
   longContext: (TokenRates & { aboveTokens: number }) | null
-  /** Id of the model with these rates. Set only for agents of kind model. */
+  /** Id of the model with these rates. Set only for `model` agents. */
   model?: string
   /** Version of the price list, if the rates come from one. */
   listVersion?: string

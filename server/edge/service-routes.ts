@@ -40,7 +40,7 @@ export type RouteParts = ErrorParts & {
   mailPreview: Handler
   signInCallback: Handler
   paymentEvent: Handler
-  /** Whether to serve only the routes that the operator's monitoring needs. */
+  /** Whether to serve only the routes used by the operator's monitoring. */
   isWorker: boolean
   /** A stream closes if its client reads nothing for this long. */
   stallMs: number

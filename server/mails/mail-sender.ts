@@ -12,7 +12,7 @@ import { testMail } from './test-mail-text.ts'
 
 const inFlightMax = 4
 const attemptMs = 30_000
-/** Duration of a lease. It must be long enough to attempt delivery and store the outcome. */
+/** How long a sender leases an email: long enough to attempt delivery and store the outcome. */
 const leaseMs = 45_000
 /** Poll interval for emails that other nodes, commands or events have queued. */
 const pollMs = 1000

@@ -154,7 +154,7 @@ function usdText(amount: string): string {
   return `$${amount.replace(/00$/, '')}`
 }
 
-/** Converts an ISO time to `2027-01-31 09:30 UTC`. */
+/** Formats an ISO time like `2027-01-31 09:30 UTC`. */
 function timeText(iso: string): string {
   return `${iso.slice(0, 10)} ${iso.slice(11, 16)} UTC`
 }

@@ -8,7 +8,7 @@ import type { Committed } from '../../store/committed.ts'
 import { LastDay } from '../last-day.ts'
 import { StateMetrics, type StateParts } from './state-metrics.ts'
 
-/** Metric series of one operation. Cached, because looking up labels costs more than counting. */
+/** Metric series for one operation, cached because looking up labels costs more than counting. */
 type RequestSeries = {
   byStatus: Map<number, Counter.Internal>
   duration: Histogram.Internal<string>

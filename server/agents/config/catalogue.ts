@@ -44,14 +44,15 @@ export type Endpoint = {
   rates: ChatRates | null
   /** Rates that model providers charge the operator, one entry per model in `modelIds`. Null if no rate is known. */
   costs: readonly (ChatRates | null)[] | null
-  /** Ids of the agent's model and its fallbacks. Null for a `reply`. Empty if the service counts no tokens. */
+  /** Ids of the agent's model and its fallbacks. A single null for a `reply`. Empty if the service counts no tokens. */
   modelIds: readonly (string | null)[]
   timeoutMs: number
   retries: number
   /** `always`: users may cancel a task even while it runs. `pending`: only before it starts. */
   cancel: (typeof cancelModes)[number]
   /**
-   * Maximum tokens that the user's connectors may add to the prompts of a run. 0 if the endpoint accepts no connectors.
+   * Maximum number of tokens that the user's connectors may add to the prompts of a run. 0 if the endpoint accepts no
+   * connectors.
    */
   connectorTokensMax: number
   paramsJsonSchema: JsonSchema
@@ -203,7 +204,7 @@ function toEndpoint(
   const endpoint = agent.endpoints[name]!
   const endpointId = `${agent.id}.${name}`
   const price = withPrices(endpointId, () => toPrice(agent, endpoint, priceLists))
-  // Use the source object, because the parsed copy lacks the methods of a Zod schema and the `this` of `run`.
+  // Use the source object, because the parsed copy lacks a Zod schema's methods and `run`'s `this`.
   const own = source.endpoints![name]!
   try {
     return {

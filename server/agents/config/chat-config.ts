@@ -13,11 +13,9 @@ export type MessagePart =
       readonly mediaType: string
       readonly filename?: string
       readonly bytes: number
-      /** Temporary download URL that needs no credentials. Meant for agents of kind http. */
+      /** Temporary download URL that needs no credentials. Meant for `http` agents. */
       readonly url: string
-      /**
-       * Content of the file. Absent for agents of kind http, and for the oldest files if the history contains too many.
-       */
+      /** Content of the file. Absent for `http` agents, and for the oldest files if the history contains too many. */
       readonly data?: Uint8Array
     }
 
@@ -33,13 +31,13 @@ export type ChatMessage = {
 
 /** A model call that is about to start. */
 export type ModelCallRequest = {
-  /** Everything sent to the model except tools: strings, or values that are counted as their JSON. */
+  /** Everything sent to the model except tools: strings, or values counted as JSON. */
   readonly prompt: readonly unknown[]
   /** Definitions of the tools sent to the model. */
   readonly tools?: readonly unknown[] | undefined
   /**
-   * Maximum output tokens. Defaults to the chat's `maxTokens`, or else the agent's `maxOutputTokens`, and cannot exceed
-   * it.
+   * Maximum number of output tokens. The chat's `maxTokens`, or else the agent's `maxOutputTokens`, is both the default
+   * and the upper limit.
    */
   readonly outputTokensMax?: number | undefined
 }
@@ -94,8 +92,8 @@ export type ChatRun = {
   readonly log: AgentLog
   /**
    * Reserves the maximum cost of a model call. Resolves when the call may start. Otherwise rejects, and the reply ends.
-   * Calls may run in parallel. After the first call, the reply's cost is the usage of its calls, and the text that it
-   * yields is free. In one reply, use either this method for all model calls or the parts `step` and `usage`.
+   * Calls may run in parallel. After the first call, the reply costs only the usage of its calls, and the text it
+   * yields is free. For all model calls in a reply, use either this method or the `step` and `usage` parts.
    */
   readonly modelCall: (request: ModelCallRequest) => Promise<ModelCall>
   /**
@@ -151,7 +149,7 @@ export type ChatConfig = {
   readonly pricing: ChatPricing
   /** Price that the model's provider charges for the same usage. Users never see it. */
   readonly cost?: ChatCost
-  /** Maximum tokens in the message and history given to the agent for a reply; 128,000 by default. */
+  /** Maximum number of tokens in the message and history given to the agent for a reply; 128,000 by default. */
   readonly contextTokens?: number
   /** The largest `maxTokens` that a client may request; 4,096 by default. */
   readonly maxOutputTokens?: number
@@ -163,14 +161,14 @@ export type ChatConfig = {
    */
   readonly accepts?: readonly string[]
   /**
-   * Maximum tokens that the model counts for an image. Their cost is reserved before the model is called. By default
-   * one token per 16 by 16 pixels, at least 1,024 and at most 16,384.
+   * Maximum number of tokens that the model counts for an image. Their cost is reserved before the model is called. By
+   * default, one token per 16 by 16 pixels, at least 1,024 and at most 16,384.
    */
   readonly imageTokensMax?: number
   /**
-   * Maximum tokens that the model counts for a file other than an image or text, such as a PDF. Their cost is reserved
-   * before the model is called. If omitted, the cost of all remaining `contextTokens` is reserved, because neither the
-   * size nor the page count of such a file limits its tokens.
+   * Maximum number of tokens that the model counts for a file other than an image or text, such as a PDF. Their cost is
+   * reserved before the model is called. If omitted, the cost of all remaining `contextTokens` is reserved, because
+   * neither the size nor the page count of such a file limits its tokens.
    */
   readonly documentTokensMax?: number
   /** Generates the reply, part by part. */

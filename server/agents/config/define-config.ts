@@ -8,7 +8,7 @@ export * from './pricing-config.ts'
 export type * from './service-config.ts'
 export type { Connectors, ConnectorTool, JsonSchema, ToolAnswer } from '../../connectors/tool-types.ts'
 
-/** A Zod 4 schema or a JSON Schema of an endpoint's `params` or `output`. It must describe an object. */
+/** A Zod 4 schema or a JSON Schema for an endpoint's `params` or `output`. It must describe an object. */
 export type ParamsSchema = z.ZodType | JsonSchema
 
 /** The type of a run's params: the output type of a Zod schema, or a plain object for a JSON Schema. */
@@ -69,7 +69,7 @@ type EndpointFields<Schema extends ParamsSchema, Output extends ParamsSchema | u
   readonly priceUsd?: string
   /**
    * Prices of the events that a run charges, and the maximum price of a task. Set either this or `priceUsd`. Endpoints
-   * of model agents, or with a `reply`, charge for tokens instead: `pricing: { tokens, maxUsd }`.
+   * of model agents and endpoints with a `reply` charge for tokens instead: `pricing: { tokens, maxUsd }`.
    */
   readonly pricing?: EventPricing
   /** Schema of the `params` that callers must send. */
@@ -89,10 +89,10 @@ type EndpointFields<Schema extends ParamsSchema, Output extends ParamsSchema | u
   /** How many times to retry a run that the service interrupted; 0 by default. Failed runs are never retried. */
   readonly retries?: number
   /**
-   * Maximum tokens that users' connectors may add to all prompts of a run; 100,000 by default. Each byte counts as one
-   * token. Tool descriptions and tool results both count. For an agent of kind model, they count again with each model
-   * call, because each call sends them again. A model that has used the maximum cannot call further tools. If 0, the
-   * endpoint accepts no connectors.
+   * Maximum number of tokens that users' connectors may add to all prompts of a run; 100,000 by default. Each byte
+   * counts as one token. Tool descriptions and tool results both count. For a model agent, they count again with each
+   * model call, because each call sends them again. A model that has used the maximum cannot call further tools. If 0,
+   * the endpoint accepts no connectors.
    */
   readonly connectorTokensMax?: number
   /**
@@ -118,12 +118,12 @@ export type CodeAgentConfig = AgentBase & {
   /** Runs functions defined in this configuration file. */
   readonly kind: 'code'
   /**
-   * Maximum tokens that users' connectors may add to all prompts of a reply; 500,000 by default. Each byte counts as
-   * one token. Users pay for these tokens as part of the prompts.
+   * Maximum number of tokens that users' connectors may add to all prompts of a reply; 500,000 by default. Each byte
+   * counts as one token. Users pay for these tokens as part of the prompts.
    */
   readonly connectorTokensMax?: number
   /** Operations that run as tasks, by name. */
-  // Each endpoint of the record has its own params type, which `defineEndpoint` checks.
+  // Each endpoint in the record has its own params type, which `defineEndpoint` checks.
   // oxlint-disable-next-line typescript/no-explicit-any
   readonly endpoints?: { readonly [name: string]: EndpointConfig<any, any> | ReplyEndpointConfig<any> }
   /** Chat settings. Without them the agent has endpoints only. */
@@ -148,11 +148,13 @@ export type ModelEndpointConfig<Schema extends ParamsSchema = ParamsSchema> = Mo
   readonly output?: ParamsSchema
 }
 
-/** An operation of a `code` agent that runs a chat's `reply`, such as that of an adapter. */
+/** An operation of a `code` agent that runs a chat's `reply`, such as an adapter's. */
 export type ReplyEndpointConfig<Schema extends ParamsSchema = ParamsSchema> = ModelEndpointFields<Schema> & {
   /** Builds the agent's input from the params: a message, or a conversation that ends with the user's message. */
   prompt(params: ParamsOf<Schema>): string | readonly ChatMessage[]
-  /** Generates the response instead of `run`, like the `reply` of a chat. The task's id is also its `sessionId` and `turnId`. */
+  /**
+   * Generates the response instead of `run`, like a chat's `reply`. The task's id is also its `sessionId` and `turnId`.
+   */
   reply(run: ChatRun): AsyncIterable<ChatPart>
   /**
    * Schema of the response. If set, the agent's text must be JSON that matches it. Otherwise the response is `{ text
@@ -161,14 +163,14 @@ export type ReplyEndpointConfig<Schema extends ParamsSchema = ParamsSchema> = Mo
   readonly output?: ParamsSchema
   /** Price that the model's provider charges. Users never see it. */
   readonly cost?: ChatCost
-  /** Maximum tokens in the prompt; 128,000 by default. */
+  /** Maximum number of tokens in the prompt; 128,000 by default. */
   readonly contextTokens?: number
-  /** Maximum output tokens of one model call; 4,096 by default. */
+  /** Maximum number of output tokens per model call; 4,096 by default. */
   readonly maxOutputTokens?: number
 }
 
 /**
- * A language model object of the AI SDK. `ModelObject` and `ModelTool` are structural types, because the SDK's own
+ * An AI SDK language model object. `ModelObject` and `ModelTool` are structural types, because the SDK's own
  * declarations do not compile in projects that check libraries with `exactOptionalPropertyTypes`.
  */
 export type ModelObject = {
@@ -191,9 +193,11 @@ export type ModelTool = {
 
 /** A model that is called if the previous models fail. */
 export type ModelFallback = {
-  /** Any language model object of the AI SDK. */
+  /** Any AI SDK language model object. */
   readonly model: ModelObject
-  /** Prices of chats and token-priced tasks that this model answers; the agent's or endpoint's `pricing` by default. */
+  /**
+   * Prices for chats and token-priced tasks that this model answers; the agent's or endpoint's `pricing` by default.
+   */
   readonly pricing?: ChatPricing
   /** Price that this model's provider charges; the agent's `cost` by default. */
   readonly cost?: ChatCost
@@ -207,16 +211,16 @@ export type ModelAgentConfig = AgentBase & {
   readonly model: ModelObject
   /**
    * Models to call, in order, if the previous ones fail; at most 4. The service calls the next model if a provider is
-   * unreachable, responds with 408, 409, 429 or 5xx, or does not start a reply within 30 seconds, and only before the
-   * first part of the reply. Users pay the price of the model that answers.
+   * unreachable, responds with 408, 409, 429 or 5xx, or does not start a reply within 30 seconds. After the first part
+   * of the reply, the service no longer switches. Users pay the price of the model that answers.
    */
   readonly fallbacks?: readonly ModelFallback[]
   /** Options for the model's provider, in the format of the AI SDK's `providerOptions`. */
   readonly providerOptions?: { readonly [provider: string]: { readonly [option: string]: unknown } }
   /**
    * Whether to mark instructions and history as cacheable; false by default. Anthropic, and Amazon Bedrock for
-   * Anthropic models, cache only marked content. `'1h'` requests a cache lifetime of one hour instead of minutes from
-   * Anthropic. If set, `pricing` and, for these providers, `cost` need rates for cache writes.
+   * Anthropic models, cache only marked content. With Anthropic, `'1h'` sets the cache lifetime to one hour instead of
+   * minutes. Caching requires rates for cache writes in `pricing` and, for these providers, in `cost`.
    */
   readonly caching?: boolean | '1h'
   /** System instructions, sent before each conversation or prompt. */
@@ -224,19 +228,22 @@ export type ModelAgentConfig = AgentBase & {
   /** AI SDK tools with an `execute` function. */
   readonly tools?: { readonly [name: string]: ModelTool }
   /**
-   * Maximum tokens that users' connectors may add to all prompts of a reply; 500,000 by default. Each byte counts as
-   * one token. Users pay for these tokens as part of the prompts.
+   * Maximum number of tokens that users' connectors may add to all prompts of a reply; 500,000 by default. Each byte
+   * counts as one token. Users pay for these tokens as part of the prompts.
    */
   readonly connectorTokensMax?: number
-  /** Maximum model calls per reply or task; 8 by default. The model receives tool results between two calls. */
+  /**
+   * Maximum number of model calls per reply or task; 8 by default. The model receives tool results between two calls.
+   */
   readonly maxSteps?: number
   /**
-   * Maximum output tokens of one model call, and the largest `maxTokens` that a client may request; 4,096 by default.
+   * Maximum number of output tokens per model call, and the largest `maxTokens` that a client may request; 4,096 by
+   * default.
    */
   readonly maxOutputTokens?: number
   /**
-   * Maximum tokens in the message and history sent to the model for a reply, or in an endpoint's prompt; 128,000 by
-   * default.
+   * Maximum number of tokens in the message and history sent to the model for a reply, or in an endpoint's prompt;
+   * 128,000 by default.
    */
   readonly contextTokens?: number
   /** Whether reasoning is streamed; false by default. */
@@ -252,14 +259,14 @@ export type ModelAgentConfig = AgentBase & {
    */
   readonly accepts?: readonly string[]
   /**
-   * Maximum tokens that the model counts for an image. Their cost is reserved before the model is called. By default
-   * one token per 16 by 16 pixels, at least 1,024 and at most 16,384.
+   * Maximum number of tokens that the model counts for an image. Their cost is reserved before the model is called. By
+   * default, one token per 16 by 16 pixels, at least 1,024 and at most 16,384.
    */
   readonly imageTokensMax?: number
   /**
-   * Maximum tokens that the model counts for a file other than an image or text, such as a PDF. Their cost is reserved
-   * before the model is called. If omitted, the cost of all remaining `contextTokens` is reserved, because neither the
-   * size nor the page count of such a file limits its tokens.
+   * Maximum number of tokens that the model counts for a file other than an image or text, such as a PDF. Their cost is
+   * reserved before the model is called. If omitted, the cost of all remaining `contextTokens` is reserved, because
+   * neither the size nor the page count of such a file limits its tokens.
    */
   readonly documentTokensMax?: number
   /** Chat prices. Without them the agent has endpoints only. */
@@ -271,13 +278,13 @@ export type ModelAgentConfig = AgentBase & {
   readonly endpoints?: { readonly [name: string]: ModelEndpointConfig<any> }
 }
 
-/** An agent whose model runs on any server with an API compatible with OpenAI's chat completions. */
+/** An agent whose model runs on a server with an OpenAI-compatible chat completions API. */
 export type OpenAIAgentConfig = Omit<ModelAgentConfig, 'kind' | 'model'> & {
   /** Calls a server with OpenAI's chat completions API. */
   readonly kind: 'openai'
   /** Base URL of the API, which usually ends in `/v1`. */
   readonly baseUrl: string
-  /** Id of the model. */
+  /** Model id. */
   readonly model: string
   /** API key, sent as a bearer token; none by default. */
   readonly apiKey?: string | undefined
@@ -331,14 +338,14 @@ export type ErrandConfig = {
 export type Checked<Given, Declared> = [Given] extends [never] ? Given : Declared
 
 /**
- * Checks the types of the configuration and returns it unchanged. The type of the result contains the ids and schemas of
- * the endpoints, for `createClient<typeof config>`.
+ * Checks the types of the configuration and returns it unchanged. The return type contains the ids and schemas of the
+ * endpoints, for `createClient<typeof config>`.
  */
 export function defineConfig<const Config extends ErrandConfig>(config: Checked<Config, ErrandConfig>): Config {
   return config as Config
 }
 
-/** Checks the types of an agent that has its own file, and returns it unchanged. */
+/** Checks the types of an agent defined in its own file, and returns it unchanged. */
 export function defineAgent<const Agent extends AgentConfig>(agent: Checked<Agent, AgentConfig>): Agent {
   return agent as Agent
 }

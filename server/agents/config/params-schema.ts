@@ -10,7 +10,7 @@ export function toJsonSchema(schema: ParamsSchema, io: 'input' | 'output' = 'inp
   return rest
 }
 
-/** Returns the JSON Schema of the responses. Throws if they would not be objects. */
+/** Returns the JSON Schema for responses. Throws if it does not describe an object. */
 export function toOutputSchema(schema: ParamsSchema): JsonSchema {
   const json = toJsonSchema(schema, 'output')
   if (json['type'] !== undefined && json['type'] !== 'object')

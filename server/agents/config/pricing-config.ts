@@ -10,7 +10,7 @@ export type TokenPricing = {
   readonly cacheWritePerMillionUsd?: string
   /** USD per million prompt tokens cached for one hour; the rate of other cache writes by default. */
   readonly cacheWrite1hPerMillionUsd?: string
-  /** USD per million reasoning tokens. If set, reasoning is not charged as output; the output rate by default. */
+  /** USD per million reasoning tokens; the output rate by default. If set, reasoning is not charged as output. */
   readonly reasoningPerMillionUsd?: string
 }
 
@@ -22,7 +22,7 @@ export type Per1kPricing = {
   readonly outputPer1kUsd: string
   /** USD per 1,000 prompt tokens read from the provider's cache; the input rate by default. */
   readonly cachedInputPer1kUsd?: string
-  /** USD per 1,000 reasoning tokens. If set, reasoning is not charged as output; the output rate by default. */
+  /** USD per 1,000 reasoning tokens; the output rate by default. If set, reasoning is not charged as output. */
   readonly reasoningPer1kUsd?: string
 }
 
@@ -85,8 +85,8 @@ export type TokenTaskPricing = {
 }
 
 /**
- * Returns a reference to a model's rates in a price list: a file in the format of models.dev or LiteLLM, or a file that
- * `errand prices import` has written. `file` is relative to the configuration file. The service reads the list at
+ * Returns a reference to a model's rates in a price list: a file in the format of models.dev or LiteLLM, or a file
+ * written by `errand prices import`. `file` is relative to the configuration file. The service reads the list at
  * startup and does not start if the list has no price for exactly this model.
  */
 export function fromPriceList(model: string, { file = 'prices.json' }: { file?: string } = {}): ListedPricing {
@@ -94,7 +94,7 @@ export function fromPriceList(model: string, { file = 'prices.json' }: { file?: 
 }
 
 /**
- * Sets an agent's price to its `cost` times `markup`, for example `'1.30'` for 30 % above cost. Rates are rounded up.
+ * Sets an agent's price to its `cost` times `markup`, for example `'1.30'` for 30% above cost. Rates are rounded up.
  */
 export function costPlus({ markup, toolCallUsd }: { markup: string; toolCallUsd?: string }): MarkupPricing {
   return { costPlus: { markup }, ...(toolCallUsd !== undefined && { toolCallUsd }) }

@@ -6,7 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 // A project is a configuration file and the modules that it imports, except packages. Only the main thread reads them
 // from disk. Agent threads get copies from it, so all threads run the same code even if files have since changed.
 
-/** The files of a project with their sources. The configuration file comes first. */
+/** A project's files with their sources. The configuration file comes first. */
 export type ProjectModules = Map<string, { format: string | null | undefined; source: Buffer }>
 
 export const projectFiles = new Set<string>()

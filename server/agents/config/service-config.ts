@@ -69,7 +69,7 @@ export type LoginConfig = {
 
 /**
  * Days after which the service deletes the contents of tasks and sessions; at least 7. Amounts, times and usage are
- * kept for accounting. If a field is omitted, those contents are never deleted.
+ * kept for accounting. If a field is omitted, the corresponding contents are never deleted.
  */
 export type RetentionConfig = {
   /** Days after the end of a task until its params, result, error text and progress are deleted. */
@@ -79,15 +79,15 @@ export type RetentionConfig = {
 }
 
 /**
- * Limits for the users of a plan. An omitted field means no limit. Exception: `executionsPerMinute` defaults to the
+ * Limits for the users of a plan. An omitted field means no limit, except `executionsPerMinute`, which defaults to the
  * value in `limits`.
  */
 export type PlanConfig = {
   /** Tasks and turns that a user may start per minute; 0 for no limit. */
   readonly executionsPerMinute?: number
-  /** Maximum tasks that a user may have running at the same time. Further tasks are queued. */
+  /** Maximum number of tasks that a user may have running at the same time. Further tasks are queued. */
   readonly tasksAtWork?: number
-  /** Maximum tasks that a user may have queued. The service rejects further tasks. */
+  /** Maximum number of tasks that a user may have queued. The service rejects further tasks. */
   readonly tasksWaiting?: number
   /** Maximum amount that a user may spend per UTC day, for example `'5.0000'`. */
   readonly spendPerDayUsd?: string

@@ -1,8 +1,8 @@
 import { isImageType, isTextType } from './media-types.ts'
 
 /**
- * Estimated and maximum tokens of a file. The cost of the maximum is reserved. `tokensMax` is null if only the agent's
- * context size limits the file's tokens.
+ * Estimated and maximum token counts of a file. The cost of the maximum is reserved. `tokensMax` is null if only the
+ * agent's context size limits the file's tokens.
  */
 export type FileTokens = { tokens: number; tokensMax: number | null }
 

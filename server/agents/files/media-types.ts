@@ -1,6 +1,6 @@
 export const mediaTypePattern = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/
 
-/** An entry of a chat's `accepts`: a media type, or a wildcard such as image/*. */
+/** An entry in a chat's `accepts`: a media type, or a wildcard such as image/*. */
 export const acceptPattern = /^(?:\*|[a-z0-9][a-z0-9!#$&^_.+-]{0,63})\/(?:\*|[a-z0-9][a-z0-9!#$&^_.+-]{0,63})$/
 
 export function isAccepted(mediaType: string, accepts: readonly string[]): boolean {

@@ -67,7 +67,7 @@ function toldParts(parts: readonly MessagePart[]) {
   })
 }
 
-/** Whether the response declares its length or is chunked. Otherwise, truncation would go unnoticed. */
+/** Whether the response declares its length or is chunked. If neither, truncation would go unnoticed. */
 function isFramed({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || headers['content-length'] !== undefined
 }

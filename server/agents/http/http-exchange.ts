@@ -27,8 +27,8 @@ export type Post = {
 }
 
 /**
- * Sends a signed POST request. Resolves with the response once its headers have arrived, with any status. The caller
- * must always destroy the response.
+ * Sends a signed POST request. Resolves with the response once its headers have arrived, whatever its status. The
+ * caller must always destroy the response.
  */
 export async function post({ accept, connectMs, headMs, id, log, ...sent }: Post): Promise<IncomingMessage> {
   const { body, service, signal, traceparent, userId } = sent

@@ -127,7 +127,7 @@ class BrokenStartError extends Error {
   override readonly name = 'BrokenStartError'
 }
 
-/** Whether the next model may be called. It may not if the provider rejected the content of the request. */
+/** Whether to call the next model after this error. False if the provider rejected the content of the request. */
 function mayFallBack(error: unknown): boolean {
   if (error instanceof LateAnswerError) return true
   if (error instanceof BrokenStartError) return !isRequestRefused(error.cause)

@@ -144,8 +144,8 @@ function toChatPart(
 }
 
 /**
- * Returns the strings that every request of a reply contains in addition to messages and tools: the instructions and
- * the response format.
+ * Returns the strings that every model request contains in addition to messages and tools: the instructions and the
+ * response format.
  */
 export function textsBeside(agent: ModelAgentConfig, format: ResponseFormat | undefined): string[] {
   const texts = schemaWords(agent, format?.schema)
@@ -225,9 +225,9 @@ export function modelRun(config: ModelAgentConfig, name: string): (run: Endpoint
 }
 
 /**
- * Converts sampling settings to call settings of the SDK. Settings that the SDK does not define become provider
- * options, which the openai-compatible package forwards and other providers ignore. The agent's own provider options
- * take precedence.
+ * Converts sampling settings to the SDK's call settings. Settings that the SDK does not define become provider options,
+ * which the openai-compatible package forwards and other providers ignore. The agent's own provider options take
+ * precedence.
  */
 function samplingOf(agent: SdkAgent, { extra, ...settings }: Sampling = {}) {
   const { providerOptions = {} } = agent
@@ -286,7 +286,7 @@ async function toolsOf({ tools }: Pick<SdkAgent, 'tools'>, connectors: RunConnec
 }
 
 /**
- * Returns a signal that aborts with `signal` or when a connector fails. Otherwise the model would continue without the
+ * Returns a signal that aborts with `signal` or when a connector fails, so that the model does not continue without the
  * tool's result.
  */
 function stopOf(connectors: RunConnectors, signal: AbortSignal): AbortSignal {

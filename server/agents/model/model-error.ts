@@ -13,8 +13,8 @@ type Shape = {
 }
 
 /**
- * Describes any error of the AI SDK in one sentence. Quotes nothing from the request, and redacts everything in a
- * provider's message that looks like a key or a URL.
+ * Describes any AI SDK error in one sentence. Quotes nothing from the request, and redacts everything in a provider's
+ * message that looks like a key or a URL.
  */
 export function describeModelError(thrown: unknown): string {
   return sentence(describe(thrown))
@@ -47,7 +47,7 @@ export function toModelFailure(thrown: unknown): ModelFailure {
 const overflow =
   /context[_ ](?:length|window|size)|maximum context|(?:prompt|input|request) is too long|too many (?:input )?tokens|token count.{0,40}exceeds|string_above_max_length/i
 
-/** Status codes that mean a rejected request. Moderation and firewalls respond with 403 or 451. */
+/** Status codes that mean the request was rejected. Moderation and firewalls respond with 403 or 451. */
 const refusals: ReadonlySet<unknown> = new Set([400, 403, 413, 422, 451])
 
 export function isRequestRefused(thrown: unknown, depth = 0): boolean {
@@ -110,7 +110,7 @@ function describeConnection(error: Shape): string {
     : `Could not reach the model provider (${code}). Try again.`
 }
 
-/** Returns the network error code from the chain of causes, such as ECONNREFUSED. */
+/** Returns the network error code, such as ECONNREFUSED, from the chain of causes. */
 function codeOf(error: unknown, depth = 0): string {
   if (typeof error !== 'object' || error === null || depth > causesMax) return ''
   const { cause, code } = error as Shape

@@ -41,7 +41,7 @@ export class ModelSteps {
   /** Reserves the cost of a call. Resolves with the call's output-token limit. Rejects if the reply is stopped. */
   async begin(request: Parameters<typeof promptTexts>[0] & { maxOutputTokens: number }): Promise<number> {
     const latest = this.#begun.at(-1)
-    // The SDK is retrying a call that got no answer. Its cost is already reserved.
+    // If the SDK is retrying an unanswered call, its cost is already reserved.
     if (latest && !latest.isAnswered) return latest.call.held.outputTokensMax
     const call = await this.#calls.open(promptTexts(request), request.maxOutputTokens)
     this.#begun.push({ call, usage: {}, isAnswered: false, isTold: false })

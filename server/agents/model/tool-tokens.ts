@@ -8,7 +8,10 @@ import { toolsAtMost } from '../run/prompt-size.ts'
 /** Maximum number of tokens in each agent's own tool definitions. Agents without tools have no entry. */
 export type ToolTokens = WeakMap<Agent, number>
 
-/** Adds the tools of the catalogue's chat agents to `measured`. Throws a ConfigError if a tool's schema is invalid. */
+/**
+ * Stores the tool token counts of the catalogue's chat agents in `measured`. Throws a ConfigError if a tool's schema is
+ * invalid.
+ */
 export async function measureTools(
   { agents }: Pick<ErrandConfig, 'agents'>,
   { catalogue, measured }: { catalogue: Catalogue; measured: ToolTokens },

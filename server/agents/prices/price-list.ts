@@ -196,7 +196,7 @@ function providerPrice({ cacheWrite1hPerMillionUsd, cacheWritePerMillionUsd, ...
 
 /**
  * Returns the rates for long prompts. If the list lacks one, scales the base rate by the same factor as the input rate
- * (for reasoning: the output rate).
+ * (for reasoning, as the output rate).
  */
 function longPrice(base: TokenPricing, rate: RateOf, names: Names): TokenPricing {
   const long = providerPrice(tokens(rate, names))

@@ -30,7 +30,7 @@ const countMsMax = 2500
 /** An agent whose last two parts together blocked the thread for this long is expected to block it again. */
 const blocksMs = 2
 
-/** The settings of a chat that affect how a reply runs. */
+/** Chat settings that affect how a reply runs. */
 export type ReplyConfig = {
   contextTokens: number
   maxOutputTokens: number
@@ -184,7 +184,7 @@ export async function executeReply(chat: ExecuteReply): Promise<ReplyOutcome> {
 function aroundOf({ history, historyTokens, message, parts }: ChatRequest, { contextTokens }: ReplyConfig) {
   const own = tokensOfFiles(parts)
   const tokens = historyTokens + own.tokens
-  // `historyTokens` already includes the files of the history. Only files without a maximum can add to it.
+  // `historyTokens` already includes the files in the history. Only files without a maximum can add to it.
   const all = tokensOfFiles([parts, ...history.map((earlier) => earlier.parts)].flatMap((of) => of ?? []))
   const promptTokens = tokens + roughTokens(message)
   const files = filesAtMost({ ...all, boundedMax: own.boundedMax }, { contextTokens, promptTokens })
@@ -262,8 +262,8 @@ function countCalls(connectors: RunConnectors, openCall: () => Promise<void>): C
 }
 
 /**
- * Adds connector calls to the reply, so that they are shown and charged. Not for model agents, whose replies already
- * contain them.
+ * Adds connector calls to the reply, so that they are shown and charged. Not used for model agents, whose replies
+ * already contain them.
  */
 function reported(connectors: RunConnectors, stream: ReplyStream): RunConnectors {
   if (connectors.tools.length === 0) return connectors
@@ -322,7 +322,7 @@ async function pump({ onResume, parts, signal, stream, take, window }: Pump): Pr
   for (;;) {
     onResume(blockedMs + blockedMsBefore >= blocksMs)
     // Measure only this call, which runs the agent up to its first await. The await below also waits for other streams
-    // of the thread.
+    // in the thread.
     const pending = iterator.next()
     blockedMsBefore = blockedMs
     blockedMs = Date.now() - resumedAt

@@ -76,7 +76,7 @@ export class OpenSteps {
   }
 
   /**
-   * Returns an upper bound of the usage so far. Includes tool calls with a reserved price that are not in the reply
+   * Returns an upper bound on the usage so far. Includes tool calls with a reserved price that are not in the reply
    * yet.
    */
   #bound(): ChatUsed {

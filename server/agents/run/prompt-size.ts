@@ -4,10 +4,10 @@ import { tokensAtMost } from './chat-messages.ts'
 
 type CallOptions = Parameters<NonNullable<LanguageModelMiddleware['transformParams']>>[0]['params']
 
-/** Maximum tokens that providers add for each message, part and tool. */
+/** Maximum number of tokens that providers add for each message, part and tool. */
 const tokensAround = 16
 const tokensAroundTools = 512
-/** Maximum tokens that providers add for a file in a message, including its name. */
+/** Maximum number of tokens that providers add for a file in a message, including its name. */
 export const tokensAroundPart = 512
 
 /**

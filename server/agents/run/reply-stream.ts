@@ -98,7 +98,7 @@ export class ReplyStream {
     }
   }
 
-  /** Flattens V8's concatenated strings. Without this, a stream takes 20 % more CPU time in its thread. */
+  /** Flattens V8's concatenated strings. Without this, a stream takes 20% more CPU time in its thread. */
   flatten(): void {
     this.#lines.flatten()
     this.#text.flatten()

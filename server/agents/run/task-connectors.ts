@@ -10,8 +10,8 @@ type TaskConnectors = {
 
 /**
  * Wraps the connectors of a task. Each call waits until the task can no longer be canceled. If a server does not
- * respond, the agent gets a tool error and the run continues. A failed run would be refunded, although the server's
- * owner may already have the task's result from the call's arguments.
+ * respond, the agent gets a tool error and the run continues. If the run failed instead, it would be refunded, although
+ * the server's owner may already have the task's result from the call's arguments.
  */
 export function taskConnectors(
   connectors: RunConnectors,

@@ -71,8 +71,8 @@ export type ChatHandle = {
   /** Never rejects. A `completed` outcome contains a ChatSummary. */
   outcome: Promise<RunOutcome>
   /**
-   * Reports that the client has read `chars` characters of the lines. The agent continues once enough of its output has
-   * been read.
+   * Reports that the client has read `chars` more characters. The agent continues once enough of its output has been
+   * read.
    */
   credit: (chars: number) => void
 }

@@ -26,9 +26,9 @@ const running = new Map<number, AbortController>()
 /** How long to keep reading the model calls of stopped chats, by run. */
 const readOnMs = new Map<number, number>()
 const windows = new Map<number, CreditWindow>()
-/** Resolvers of pending requests to reserve money, by run and serial. */
+/** Resolvers for pending requests to reserve money, by run and serial. */
 const asked = new Map<number, Map<number, (tokens: number) => void>>()
-/** Resolvers of tasks that wait until they can no longer be canceled, by run. */
+/** Resolvers for tasks that wait until they can no longer be canceled, by run. */
 const forbidding = new Map<number, () => void>()
 let outbox: (() => FromThread)[] = []
 /** Times of the last four flushes, oldest first. */
@@ -119,7 +119,7 @@ function createLog(run: number, runId: string): RunLog {
   return { log, end }
 }
 
-/** Redirects lines that a run prints to its log. All other output reaches the host unchanged. */
+/** Redirects a run's printed lines to its log. All other output reaches the host unchanged. */
 function logPrinted(stream: NodeJS.WriteStream): void {
   const write = stream.write.bind(stream) as (...args: unknown[]) => boolean
   stream.write = (...args: unknown[]) => {

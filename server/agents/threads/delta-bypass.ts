@@ -15,9 +15,9 @@ type ModelListener = {
 }
 
 /**
- * Takes text directly from the model's own stream. To turn that stream into its `fullStream`, the SDK takes 100 µs per
- * delta, as much as the provider package. The SDK needs the deltas only for the messages of the next step, so it gets
- * them later, joined.
+ * Takes text directly from the model's own stream, because the SDK takes 100 µs per delta to turn that stream into its
+ * `fullStream`, the same as the provider package. The SDK needs the deltas only for the messages of the next step, so
+ * it gets them later, joined.
  *
  * Parts keep the SDK's order. In each step, the first text waits until the step has also started in the SDK's stream.
  * After a tool call, the step's text passes through the SDK again, so that it follows the call:

@@ -103,7 +103,7 @@ export class ThreadHandle {
       stdout: true,
       stderr: true,
     })
-    // Redirect everything that agents print to the log, because programs parse the service's own output.
+    // Log everything that agents print, because programs parse the service's own output.
     for (const stream of [this.#worker.stdout, this.#worker.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => this.#printed(text))
     }
@@ -229,8 +229,8 @@ export class ThreadHandle {
 
   #post(message: ToThread): void {
     this.#outbox.push(message)
-    // Clients wait for chats and reserved calls, so send these messages in a microtask. Send others at the end of the
-    // tick.
+    // Clients are waiting for chats and reserved calls, so send these messages in a microtask. Send others at the end
+    // of the tick.
     if (message.type === 'chat' || message.type === 'held') queueMicrotask(() => this.#flush())
     else if (this.#outbox.length === 1) setImmediate(() => this.#flush())
   }
@@ -344,7 +344,8 @@ export class ThreadHandle {
 }
 
 /**
- * Blames a run for running out of memory only if it was alone in its thread. Any of several runs could be the cause.
+ * Blames a run for running out of memory only if it was alone in its thread. Otherwise, any of the runs could be the
+ * cause.
  */
 function outcomeOfEnd(reason: string, isOnly: boolean): RunOutcome {
   const outOfMemory = /memory/i.test(reason)

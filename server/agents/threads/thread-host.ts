@@ -57,7 +57,7 @@ const chatGraceMs = 3000
  * How long the threads of a replaced configuration stay open for runs that were admitted under it but not sent yet.
  */
 const lingerMs = 5000
-/** If an aborted run continues this long, its thread accepts no further runs and ends after its other runs. */
+/** If an aborted run continues for this long, its thread accepts no further runs and ends after its other runs. */
 const overstayMs = 5000
 
 /**

@@ -31,7 +31,7 @@ export type FromThread =
   | { type: 'batches'; run: number; batches: ChatBatch[] }
   /** A chat with files has arrived in the thread. */
   | { type: 'received'; run: number }
-  /** A chat asks the host to reserve the cost of a model or tool call, and waits for it. */
+  /** A chat asks the host to reserve the cost of a model or tool call, and waits until it is reserved. */
   | { type: 'step'; run: number; request: StepRequest }
   /** A task is about to call a connector or has charged an event. It waits until the task can no longer be canceled. */
   | { type: 'forbid-cancel'; run: number }

@@ -34,7 +34,7 @@ export async function callTool(parts: ToolParts, call: McpCall): Promise<Fields 
   if (!isFields(params)) throw invalidParams('arguments: Must be an object.')
   const input = { endpointId, params }
   try {
-    // A client without the scope `read` cannot poll a task, so its call waits for the result. In revision 2025-11-25 a
+    // A client without the `read` scope cannot poll a task, so its call waits for the result. In revision 2025-11-25 a
     // client can require a task. Such a call is rejected before anything is charged.
     if (asksForTask(message) && (ctx.caller.scopes.includes('read') || !message.isCurrent)) {
       requireScope(ctx.caller, 'read')

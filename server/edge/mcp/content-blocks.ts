@@ -15,7 +15,7 @@ const blocksOnly = z.strictObject({ content: z.array(contentBlock).min(1) })
 
 export type ContentBlock = z.infer<typeof contentBlock>
 
-/** Returns the content blocks of a result that, like an MCP tool result, has only the field `content`. */
+/** Returns the content blocks of a result that, like an MCP tool result, has only a `content` field. */
 export function contentBlocks(resultJson: string): ContentBlock[] | undefined {
   if (!resultJson.startsWith('{"content":[{')) return undefined
   return blocksOnly.safeParse(JSON.parse(resultJson)).data?.content

@@ -10,9 +10,7 @@ export type McpMessage = {
   method: string
   params: Fields
   meta: Fields
-  /**
-   * MCP revision of the request: the one that it names, or else a default.
-   */
+  /** MCP revision named by the request, or else a default. */
   revision: string
   /**
    * Whether the message uses the current revision, which has no handshake. Each request describes its client instead.
@@ -20,7 +18,7 @@ export type McpMessage = {
   isCurrent: boolean
 }
 
-/** JSON-RPC and MCP error codes. All other errors use their HTTP status. */
+/** JSON-RPC and MCP error codes. All other errors use their HTTP status as the code. */
 export const errorCodes = {
   parse: -32_700,
   invalidRequest: -32_600,

@@ -7,8 +7,8 @@ export type CalledTask = {
   readonly what: string
   readonly cancel: () => Promise<'canceled' | 'ended' | 'at work'>
   /**
-   * Records for other nodes that no call waits for the task. Resolves with a function that deletes the record and
-   * returns false if another node has used the task to answer a call.
+   * Writes a record that tells other nodes that no call is waiting for the task. Resolves with a function that deletes
+   * the record and returns false if another node has used the task to answer a call.
    */
   readonly noteLeft: () => Promise<() => Promise<boolean>>
   /** Undefined until all of the task's clients have disconnected. */
@@ -33,7 +33,7 @@ export type OpenCall = {
 
 export type CalledAs = {
   what: string
-  /** Client and request id. A cancel notification identifies the call with them. */
+  /** Client and request id, by which a cancel notification identifies the call. */
   request: string
   /** Whether this client is distinguishable from all others, so that its request ids are unique. */
   isOneClient: boolean
@@ -45,7 +45,7 @@ type Waiter = { task: CalledTask; controller: AbortController }
 const noticeMs = 100
 
 /**
- * The calls in this process that wait for their tasks. A client that gives up and calls again gets the task of its
+ * Calls in this process that are waiting for their tasks. A client that gives up and calls again gets the task of its
  * first call and pays only once. A task whose clients have all disconnected is kept for the next call with the same
  * caller, tool and arguments. If there is none, the task is canceled. Two identical calls whose clients are both
  * waiting get two tasks.
@@ -138,7 +138,7 @@ export class OpenCalls {
 
   #keep(task: CalledTask): void {
     task.isLeft = true
-    // If the store is unreachable, assume that no other node answers a call with the task.
+    // If the store is unreachable, assume that no other node uses the task to answer a call.
     task.left = task.noteLeft().catch(() => () => Promise.resolve(true))
     task.timer = setTimeout(() => {
       task.isLeft = false
@@ -155,7 +155,7 @@ export class OpenCalls {
     else this.#forget(task)
   }
 
-  /** Resolves to false if another node has answered a call with the task. */
+  /** Resolves to false if another node has used the task to answer a call. */
   async #takeBack({ left }: CalledTask): Promise<boolean> {
     const takeBack = await left
     return takeBack === undefined || (await takeBack().catch(() => true))

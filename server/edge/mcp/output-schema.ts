@@ -21,7 +21,7 @@ export function outputSchemaOf({ outputJsonSchema }: Pick<Endpoint, 'outputJsonS
 function checkKeyword(name: string, value: unknown): unknown {
   if (name === 'pattern' && typeof value === 'string') return new RegExp(value, 'u').source
   const isOutside = name === '$ref' && typeof value === 'string' && !value.startsWith('#')
-  // In draft-07, the `items: false` of a tuple rejects all of its items.
+  // In draft-07, `items: false` on a tuple rejects all of its items.
   if (isOutside || name === 'prefixItems' || name === 'patternProperties') throw new TypeError(name)
   return value
 }

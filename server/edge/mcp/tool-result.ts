@@ -40,7 +40,7 @@ export async function resultOf(parts: Stored, task: Task): Promise<ToolResult> {
   if (whole) return success(whole, meta, hasSchema)
   const text = `The result is too large to send in full. It starts with:\n${response as string}\n\nThe full result as JSON: ${responseUri}`
   const preview = { content: [{ type: 'text' as const, text }], _meta: { ...meta, responseUri } }
-  // A result of a tool with a schema must be structured, unless it is an error.
+  // The result of a tool with an output schema must be structured, unless it is an error.
   return hasSchema ? { ...preview, isError: true } : preview
 }
 

@@ -31,7 +31,7 @@ const allowedHeaders = [
   ...['Retry-Count', 'Runtime', 'Runtime-Version', 'Timeout'].map((name) => `X-Stainless-${name}`),
 ]
 
-/** OpenAI-compatible routes. Their models are the agents that support chat. */
+/** OpenAI-compatible routes. Agents that support chat appear as models. */
 export function openaiRoutes(parts: OpenaiParts): Route[] {
   const creates = { methods: ['POST'], body: 'object', takesIdempotencyKey: true } as const
   return [

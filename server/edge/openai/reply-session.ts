@@ -8,7 +8,7 @@ import type { ModelAgent } from './models.ts'
 import type { ReplyAsk } from './start-reply.ts'
 import { badParam, WireError } from './wire-error.ts'
 
-/** The session of a reply: a stored session, or only an id that is never stored. */
+/** The session that a reply belongs to: a stored session, or just an id that is never stored. */
 export type ReplyPlace = { open: ReplyAsk['open']; setting: Pick<MessageSetting, 'agentId'> }
 
 /** Creates a session id without storing a session. The reply leaves only a receipt. */
@@ -37,7 +37,7 @@ type New = { caller: Caller; agent: ModelAgent; metadata: Record<string, string>
 export function newSession({ sessions, store }: OpenaiParts, { agent, caller, metadata }: New): ReplyPlace {
   const { chat, id: agentId } = agent
   const open = async () => {
-    // Check the limits first. Otherwise rejected requests could cause any number of writes.
+    // Check the limits first, so that rejected requests cannot cause unlimited writes.
     await foreseeRefusal(store, { agentId, caller, chat })
     const input = { agentId, metadata }
     const { sessionId } = await createSession(sessions, { caller, input, idempotencyKey: null, isResponse: true })

@@ -85,7 +85,7 @@ export async function startReply(parts: OpenaiParts, routed: RoutedRequest, ask:
         onRate: (rate: RateState) => (context.rate = rate),
         onWait: () => holdAnswer(context),
       })
-      // Another copy of this request has been admitted in the meantime, so read the reply to that copy.
+      // If another copy of this request has been admitted in the meantime, read the reply to that copy.
       if (about.turnId !== turn.turnId) await onRefused?.()
       return turn
     } catch (error) {

@@ -101,7 +101,7 @@ export const eventsForm: AnswerForm = {
   error: restForm.error,
 }
 
-/** Whether the Accept header requests the error format of all other operations. */
+/** Whether the Accept header requests the error format that all other operations use. */
 function wantsPlain({ headers: { accept = '' } }: IncomingMessage): boolean {
   return (accept.includes('application/json') || accept.includes(eventsType)) && !accept.includes('ndjson')
 }

@@ -27,7 +27,7 @@ export async function createCompletion(parts: OpenaiParts, routed: RoutedRequest
   const { model, stream_options: options, temperature } = input
   const agent = modelOf({ caller, catalogue: parts.catalogue }, model)
   const { earlier, message } = readMessages(input.messages, { param: 'messages', chat: agent.chat })
-  // A session has its own history, so use only the system messages of the request.
+  // A session has its own history, so use only the system messages from the request.
   const told = session === undefined ? earlier : earlier.filter(({ role }) => role === 'system')
   const responseFormat = readFormat(input.response_format, { chat: agent.chat, param: 'response_format' })
   const maxTokens = maxTokensOf(input, agent.chat)
@@ -89,8 +89,8 @@ function reasonOf({ code, kind }: Charged): 'stop' | 'length' | 'content_filter'
 }
 
 /**
- * Returns the requested maximum number of output tokens, but no more than the agent's own. Clients may send a value
- * meant for another model.
+ * Returns the requested maximum number of output tokens, capped at the agent's limit. Clients may send a value meant
+ * for another model.
  */
 function maxTokensOf(
   { max_completion_tokens: ofCompletion, max_tokens: older }: CompletionInput,

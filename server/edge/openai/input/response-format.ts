@@ -11,7 +11,7 @@ const named = {
   schema: z.record(z.string(), z.unknown()).nullish(),
   strict: z.boolean().nullish(),
 }
-/** Chat completions nest the schema's fields in `json_schema`. Responses put them next to `type`. */
+/** The chat completions API nests the schema's fields in `json_schema`. The responses API puts them next to `type`. */
 const Format = z.union([
   z.strictObject({ type: z.literal('text') }),
   z.strictObject({ type: z.literal('json_object') }),

@@ -15,7 +15,9 @@ const settings = {
   top_k: z.number().int().min(-1).max(1_000_000).nullish(),
 }
 
-/** Settings of vLLM, llama.cpp, OpenRouter and other compatible servers, which validate the ranges themselves. */
+/**
+ * Settings supported by vLLM, llama.cpp, OpenRouter and other compatible servers, which validate the ranges themselves.
+ */
 const extraNames = [
   'min_p',
   'top_a',

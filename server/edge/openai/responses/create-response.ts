@@ -148,8 +148,8 @@ export async function streamResponse(
 }
 
 /**
- * Whether to store the response to a request that does not continue a stored conversation. Earlier messages exist only
- * on the client and would be missing from a session.
+ * Whether to store the response to a request that does not continue a stored conversation. A request with earlier
+ * messages is not stored, because they would be missing from the session.
  */
 function isKeptBy({ background, store }: ResponseInput, hasEarlier: boolean): boolean {
   if (store === false && background === true) throw badParam('background', 'Must be omitted if store is false')
