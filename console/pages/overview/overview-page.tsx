@@ -102,7 +102,7 @@ function OverviewBody({ overview }: { overview: LiveOverview }) {
     <>
       <SpendPanel usage={usage} />
       <RunningTasks processing={processing} pending={pending} />
-      <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
+      <SimpleGrid cols={{ base: 1, xl: 2 }} spacing="lg">
         <NewestTasks tasks={tasks} />
         <NewestTransactions transactions={transactions} />
       </SimpleGrid>

@@ -1,6 +1,7 @@
 import { Text } from '@mantine/core'
 import type { TaskListItem } from '../../../client/client.ts'
 import { Money } from '../../parts/text/money.tsx'
+import classes from './task.module.css'
 
 type Cost = Pick<TaskListItem, 'costUsd' | 'refundedUsd' | 'status'>
 
@@ -12,11 +13,11 @@ export function wholeRefundUsd({ refundedUsd, status }: Cost): string | undefine
 export function TaskCost({ task }: { task: Cost }) {
   if (wholeRefundUsd(task) === undefined) return <Money usd={task.costUsd} isExact />
   return (
-    <>
+    <span className={classes.refund}>
       <Text component="span" size="sm" c="dimmed">
         refunded
       </Text>{' '}
       <Money usd={task.costUsd} c="dimmed" td="line-through" isExact />
-    </>
+    </span>
   )
 }

@@ -18,7 +18,7 @@ export function TimeText({ at, isExact = false }: { at: string; isExact?: boolea
   const date = new Date(at)
   const title = exact.format(date)
   return (
-    <time dateTime={at} title={title} className={isExact ? undefined : classes.relative}>
+    <time dateTime={at} title={title} className={isExact ? classes.exact : classes.relative}>
       {isExact ? title : describe(date, now)}
     </time>
   )
