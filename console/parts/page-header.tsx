@@ -38,13 +38,13 @@ export function PageHeader({ mark, title, description, actions, back }: PageHead
           {back.label}
         </PageLink>
       )}
-      <Group justify="space-between" align="flex-start" gap="sm">
-        <Box miw={0} maw="100%">
-          <Title order={1} ref={heading} tabIndex={-1} style={{ overflowWrap: 'anywhere' }}>
+      <Group justify="space-between" align={description ? 'flex-start' : 'center'} gap="sm">
+        <Box maw="100%" {...(description && { flex: '1 1 320px' })}>
+          <Title order={1} ref={heading} tabIndex={-1} style={{ overflowWrap: 'break-word' }}>
             {title}
           </Title>
           {description && (
-            <Text component="div" c="dimmed" mt={2} maw={680}>
+            <Text component="div" c="dimmed" mt={2} maw={680} style={{ textWrap: 'balance' }}>
               {description}
             </Text>
           )}
