@@ -14,6 +14,8 @@ export function NameSelect({ label, names, onChange, value }: NameSelectProps) {
       data={Object.entries(names).map(([one, name]) => ({ value: one, label: name }))}
       value={value}
       allowDeselect={false}
+      flex="1 1 140px"
+      maw={220}
       onChange={(chosen) => onChange(chosen ?? '')}
     />
   )

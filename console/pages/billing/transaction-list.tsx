@@ -42,7 +42,7 @@ export function TransactionList() {
   return (
     <Stack gap="lg">
       <div>
-        <Group mb={6} gap="sm" align="flex-end">
+        <Group mb={{ base: 6, sm: 'sm' }} gap="sm" align="flex-end">
           <NativeSelect
             label="Type"
             w={thirdWidth}
@@ -55,7 +55,7 @@ export function TransactionList() {
             label="CSV"
             fileName={fileNameOf(filter)}
             content={() => readCsv(`/api/transactions/export?${new URLSearchParams(filter)}`)}
-            buttonProps={{ 'aria-label': 'Download CSV', disabled: !query.data || query.data.total === 0 }}
+            buttonProps={{ h: 36, 'aria-label': 'Download CSV', disabled: !query.data || query.data.total === 0 }}
           />
           {sessionId !== '' && <SessionFilter sessionId={sessionId} onClear={() => setSession('')} />}
         </Group>

@@ -1,13 +1,14 @@
-import { Button, Group, Select } from '@mantine/core'
+import { Button, Select } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { useLocation } from 'wouter'
 import { client } from '../../app/api-client.ts'
 import type { Agent } from '../../../client/client.ts'
 import { useSearchField, useSearchList } from '../../parts/hooks/use-search-field.ts'
-import { fieldWidth, PeriodFields, usePeriod } from '../../parts/period/period-fields.tsx'
+import { PeriodFields, usePeriod } from '../../parts/period/period-fields.tsx'
 import { SearchBox } from '../../parts/search-box.tsx'
 import { TagsField } from '../../parts/tags-field.tsx'
+import classes from './task.module.css'
 
 const statuses = ['pending', 'processing', 'completed'] as const
 /** Outcomes of tasks with the status `failed`. */
@@ -77,7 +78,7 @@ export function TaskFilters({ agents, filters: { clear, clears, fields, isFilter
     staleTime: 60_000,
   })
   return (
-    <Group gap="sm" mb="sm" align="flex-end">
+    <div className={classes.filters}>
       {/* Clearing the filters remounts the input, which also discards unsubmitted text. */}
       <SearchBox key={clears} label="Search inputs and errors" maxLength={searchMax} />
       <Select
@@ -94,7 +95,6 @@ export function TaskFilters({ agents, filters: { clear, clears, fields, isFilter
         value={status ?? ''}
         onChange={(next) => fields.setStatus(next ?? '')}
         allowDeselect={false}
-        w={fieldWidth(150)}
       />
       <Select
         label="Agent"
@@ -106,7 +106,6 @@ export function TaskFilters({ agents, filters: { clear, clears, fields, isFilter
         onChange={(next) => fields.setAgentId(next ?? '')}
         allowDeselect={false}
         searchable={agents.length > 8}
-        w={fieldWidth(170)}
       />
       <Select
         label="Endpoint"
@@ -118,7 +117,6 @@ export function TaskFilters({ agents, filters: { clear, clears, fields, isFilter
         onChange={(next) => fields.setEndpointId(next ?? '')}
         allowDeselect={false}
         searchable={endpoints.length > 8}
-        w={fieldWidth(190)}
       />
       <Select
         label="API key"
@@ -130,16 +128,15 @@ export function TaskFilters({ agents, filters: { clear, clears, fields, isFilter
         onChange={(next) => fields.setKeyId(next ?? '')}
         allowDeselect={false}
         searchable={(keys.data?.total ?? 0) > 8}
-        w={fieldWidth(190)}
       />
-      <PeriodFields label="Created" period={period} />
-      <TagsField label="Tags" value={tag} onChange={fields.setTags} maxTags={tagsMax} w={fieldWidth(240)} />
+      <PeriodFields label="Created" period={period} w="100%" dayWidth="100%" />
+      <TagsField label="Tags" value={tag} onChange={fields.setTags} maxTags={tagsMax} />
       {isFiltered && (
-        <Button variant="subtle" color="gray" onClick={clear}>
+        <Button variant="subtle" color="gray" onClick={clear} style={{ alignSelf: 'end' }}>
           Clear filters
         </Button>
       )}
-    </Group>
+    </div>
   )
 }
 

@@ -45,11 +45,11 @@ function dayOf(text: string, daysLater: number): Date | undefined {
 }
 
 /** At most half of a phone's width, so that two fields fit in a row. */
-export const fieldWidth = (px: number) => `min(${px}px, calc(50% - 6px))`
+const fieldWidth = (px: number) => `min(${px}px, calc(50% - 6px))`
 
-type PeriodFieldsProps = { label: string; period: Period; w?: BoxProps['w'] }
+type PeriodFieldsProps = { label: string; period: Period; w?: BoxProps['w']; dayWidth?: BoxProps['w'] }
 
-export function PeriodFields({ label, period, w = fieldWidth(170) }: PeriodFieldsProps) {
+export function PeriodFields({ label, period, w = fieldWidth(170), dayWidth = fieldWidth(150) }: PeriodFieldsProps) {
   const { from, setFrom, setTime, setTo, time, to } = period
   return (
     <>
@@ -72,14 +72,14 @@ export function PeriodFields({ label, period, w = fieldWidth(170) }: PeriodField
             label="From"
             value={from}
             onChange={(event) => setFrom(event.currentTarget.value)}
-            w={fieldWidth(150)}
+            w={dayWidth}
           />
           <TextInput
             type="date"
             label="To"
             value={to}
             onChange={(event) => setTo(event.currentTarget.value)}
-            w={fieldWidth(150)}
+            w={dayWidth}
           />
         </>
       )}
