@@ -113,6 +113,7 @@ export const theme = createTheme({
     Paper: { defaultProps: { radius: 'md' } },
     Modal: { defaultProps: { centered: true, radius: 'lg', ...ofDialogs } },
     Drawer: { defaultProps: ofDialogs },
+    InputDescription: { defaultProps: { fz: 'sm', lh: 1.45 } },
     Notification: { defaultProps: { closeButtonProps: { 'aria-label': 'Dismiss' } } },
     Tooltip: { defaultProps: { withArrow: true, events: { hover: true, focus: true, touch: true } } },
   },

@@ -183,10 +183,11 @@ test('finds the variant of a value by its constants and types', () => {
 })
 
 test('labels, durations and examples are short', () => {
-  expect(['maxItems', 'max_items', 'URL', 'aPDFFile', '_'].map(toWords)).toEqual([
+  expect(['maxItems', 'max_items', 'URL', 'csvUrl', 'aPDFFile', '_'].map(toWords)).toEqual([
     'Max items',
     'Max items',
     'URL',
+    'CSV URL',
     'A PDFFile',
     '_',
   ])

@@ -13,11 +13,7 @@ export function ControlFrame({ children, description, label, required }: Control
       legend={required ? `${label} *` : label}
       classNames={{ root: classes.group ?? '', legend: classes.legend ?? '' }}
     >
-      {description && (
-        <Input.Description mb="xs" fz="sm" lh={1.45}>
-          {description}
-        </Input.Description>
-      )}
+      {description && <Input.Description mb="xs">{description}</Input.Description>}
       {children}
     </Fieldset>
   )

@@ -25,7 +25,6 @@ export function labelProps({
     description: [field.description, boundsText(field)].filter(Boolean).join(' ') || undefined,
     required: isRequired && !field.isNullable,
     error: problems.get(path),
-    descriptionProps: { fz: 'sm', lh: 1.45 },
     errorProps: { fz: 'sm' },
   }
 }

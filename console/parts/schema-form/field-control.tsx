@@ -63,7 +63,7 @@ function NumberControl(props: ControlProps<Field<NumberField>>) {
 
 function BooleanControl(props: ControlProps) {
   const { field, isRequired, onChange, value } = props
-  const { required, descriptionProps, errorProps, ...texts } = labelProps(props)
+  const { required, errorProps, ...texts } = labelProps(props)
   if (typeof value === 'boolean' && !field.isNullable && (isRequired || field.initial !== undefined)) {
     return (
       <Checkbox {...texts} radius="sm" checked={value} onChange={(event) => onChange(event.currentTarget.checked)} />
@@ -72,7 +72,6 @@ function BooleanControl(props: ControlProps) {
   return (
     <Radio.Group
       {...texts}
-      descriptionProps={descriptionProps}
       errorProps={errorProps}
       required={required}
       value={typeof value === 'boolean' ? String(value) : ''}

@@ -79,7 +79,7 @@ export function kindLabel(field: FormField): string {
   return kindLabels[field.kind]
 }
 
-/** Converts an API name to words: `maxItems` and `max_items` become `Max items`. */
+/** Converts an API name to words: `maxItems` and `max_items` become `Max items`, and `csvUrl` becomes `CSV URL`. */
 export function toWords(name: string): string {
   const words = name
     .replaceAll(/([a-z\d])([A-Z])/g, '$1 $2')
@@ -87,5 +87,6 @@ export function toWords(name: string): string {
     .trim()
   if (words === '') return name
   const lower = words.replaceAll(/\b[A-Z](?=[a-z])/g, (letter) => letter.toLowerCase())
-  return lower.charAt(0).toUpperCase() + lower.slice(1)
+  const spelled = lower.replaceAll(/\b(?:api|csv|html|id|json|pdf|sql|url|xml)\b/g, (acronym) => acronym.toUpperCase())
+  return spelled.charAt(0).toUpperCase() + spelled.slice(1)
 }

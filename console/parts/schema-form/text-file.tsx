@@ -63,6 +63,7 @@ export function TextFile({ label, text, onText, children }: TextFileProps) {
           {(button) => (
             <Button
               {...button}
+              ml={-7}
               size="compact-xs"
               variant="subtle"
               leftSection={<UploadIcon aria-hidden />}
