@@ -95,7 +95,7 @@ function AgentCard({ agent }: { agent: Agent }) {
             <span>
               <EndpointPrice endpoint={endpoint} />
             </span>
-            <Text size="sm" c="dimmed" lineClamp={2}>
+            <Text size="sm" c="dimmed" lineClamp={2} className={classes.about ?? ''}>
               {endpoint.description}
             </Text>
           </li>
