@@ -3,6 +3,7 @@ import type { Account, Transaction } from '../../../client/client.ts'
 import { CopyText } from '../../parts/copy-text.tsx'
 import { KeyValueList } from '../../parts/key-value-list.tsx'
 import { Money } from '../../parts/text/money.tsx'
+import { withUsdTexts } from '../../parts/text/usd-text.ts'
 import { TimeText } from '../../parts/text/time-text.tsx'
 import { SellerLines } from './seller-lines.tsx'
 import classes from './receipt.module.css'
@@ -15,7 +16,7 @@ export function CreditPaper({ account, transaction }: { account: Account | undef
     <Paper withBorder p={{ base: 'md', sm: 'xl' }} className={classes.paper}>
       <Stack gap="lg">
         <div>
-          <Title order={2}>{description}</Title>
+          <Title order={2}>{withUsdTexts(description)}</Title>
           <Text c="dimmed" mt={2}>
             <TimeText at={createdAt} isExact />
           </Text>

@@ -3,6 +3,7 @@ import type { Transaction } from '../../../client/client.ts'
 import type { Column } from '../../parts/data-table.tsx'
 import { Money } from '../../parts/text/money.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
+import { withUsdTexts } from '../../parts/text/usd-text.ts'
 import { TimeText } from '../../parts/text/time-text.tsx'
 import { receiptPath } from './receipt-path.ts'
 import { TypeBadge } from './transaction-type.tsx'
@@ -40,7 +41,9 @@ export const transactionColumns: readonly Column<Transaction>[] = [
   },
 ]
 
-function Subject({ transaction: { description, sessionId, taskId } }: { transaction: Transaction }) {
+function Subject({ transaction }: { transaction: Transaction }) {
+  const { sessionId, taskId } = transaction
+  const description = withUsdTexts(transaction.description)
   if (taskId !== undefined) return <PageLink href={`/tasks/${encodeURIComponent(taskId)}`}>{description}</PageLink>
   if (sessionId !== undefined) return <PageLink href={`/chat/${encodeURIComponent(sessionId)}`}>{description}</PageLink>
   return description

@@ -4,6 +4,7 @@ import type { Transaction } from '../../../client/client.ts'
 import { DataTable, type Column } from '../../parts/data-table.tsx'
 import { Money } from '../../parts/text/money.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
+import { withUsdTexts } from '../../parts/text/usd-text.ts'
 import { TimeText } from '../../parts/text/time-text.tsx'
 import { receiptPath } from '../billing/receipt-path.ts'
 import classes from './overview-lists.module.css'
@@ -29,7 +30,7 @@ const transactionColumns: readonly Column<Transaction>[] = [
 ]
 
 function TransactionName({ transaction }: { transaction: Transaction }) {
-  return <PageLink href={receiptPath(transaction)}>{transaction.description}</PageLink>
+  return <PageLink href={receiptPath(transaction)}>{withUsdTexts(transaction.description)}</PageLink>
 }
 
 /** Shows no errors, because the page reports them once for all lists. */

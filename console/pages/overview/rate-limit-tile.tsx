@@ -12,7 +12,7 @@ export function RateLimitTile({ account, isLoading }: { account: Account | undef
     rate.resetAt === null || rate.remaining === rate.limit ? (
       'Executions per 60 seconds'
     ) : (
-      <FreeAgain resetAt={rate.resetAt} />
+      <FreeAgain resetAt={rate.resetAt} isUsedUp={rate.remaining === 0} />
     )
   return <StatTile label={label} value={`${countText(rate.remaining)} of ${countText(rate.limit)}`} note={note} />
 }
@@ -20,14 +20,14 @@ export function RateLimitTile({ account, isLoading }: { account: Account | undef
 const exact = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
 
 /** Shows seconds, because TimeText is too coarse for a window of 60 seconds. */
-function FreeAgain({ resetAt }: { resetAt: string }) {
+function FreeAgain({ isUsedUp, resetAt }: { isUsedUp: boolean; resetAt: string }) {
   const seconds = useSecondsLeft(Date.parse(resetAt))
   const at = exact.format(new Date(resetAt))
   return (
     <>
-      Next execution available{' '}
+      {isUsedUp ? 'Next execution available' : 'Next increase'}{' '}
       <time dateTime={resetAt} title={at}>
-        {seconds > 0 ? `in ${seconds} s, at ${at}` : 'now'}
+        {seconds > 0 ? `in ${seconds}\u00A0s, at ${at}` : 'now'}
       </time>
     </>
   )

@@ -34,7 +34,7 @@ testConsole(
     await page.getByRole('link', { name: 'Continue to payment' }).click()
     await page.getByRole('button', { name: 'Pay', exact: true }).click()
     await page.getByText('Your payment succeeded.').waitFor()
-    await page.getByRole('table', { name: 'Transactions, newest first' }).getByText('Top-up of 25.0000 USD').waitFor()
+    await page.getByRole('table', { name: 'Transactions, newest first' }).getByText('Top-up of $25.00').waitFor()
     await page.getByRole('tab', { name: 'Payments' }).click()
     const topups = page.getByRole('table', { name: 'Top-ups, newest first' })
     await topups.getByText('Paid').waitFor()

@@ -41,9 +41,7 @@ testConsole(
     await started.waitFor({ state: 'detached' })
     await tile(page, 'Balance').getByText('$24.99').waitFor()
     await tile(page, 'Rate limit remaining').getByText('9 of 10').waitFor()
-    expect(await tile(page, 'Rate limit remaining').textContent()).toMatch(
-      /Next execution available in \d+ s, at \d\d:\d\d:\d\d/,
-    )
+    expect(await tile(page, 'Rate limit remaining').textContent()).toMatch(/Next increase in \d+\ss, at \d\d:\d\d:\d\d/)
 
     open()
     await page.getByText('No running tasks.').waitFor()
