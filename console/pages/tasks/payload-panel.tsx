@@ -47,7 +47,7 @@ export function PayloadPanel({ title, what, taskId, part, value, isPreview, whol
             />
           )}
           <DownloadButton
-            label={`Download ${what}`}
+            label={`Download ${title.toLowerCase()}`}
             fileName={`${taskId}-${part}.json`}
             content={() => (isPreview ? loadPayloadText(taskId, part) : JSON.stringify(value, null, 2))}
           />

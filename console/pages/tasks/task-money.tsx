@@ -52,10 +52,10 @@ function usageText({ usage }: Task): string | undefined {
 
 function NetCost({ task }: { task: Task }) {
   const refunded = wholeRefundUsd(task)
-  if (refunded === undefined) return <Money usd={task.costUsd} fw={600} />
+  if (refunded === undefined) return <Money usd={task.costUsd} fw={600} isExact />
   return (
     <>
-      <Money usd="0.0000" fw={600} />, <Money usd={refunded} /> refunded
+      <Money usd="0.0000" fw={600} isExact />, <Money usd={refunded} isExact /> refunded
     </>
   )
 }
@@ -76,7 +76,10 @@ function ledgerRows(transactions: readonly Transaction[] | undefined) {
     // The service lists transactions newest first.
     ...transactions
       .toReversed()
-      .map(({ id, amountUsd, type }) => [names[type] ?? type, <Money key={id} usd={amountUsd} withPlus />] as const),
-    ['Balance after', <Money key="after" usd={newest.balanceAfterUsd} />] as const,
+      .map(
+        ({ id, amountUsd, type }) =>
+          [names[type] ?? type, <Money key={id} usd={amountUsd} withPlus isExact />] as const,
+      ),
+    ['Balance after', <Money key="after" usd={newest.balanceAfterUsd} isExact />] as const,
   ]
 }

@@ -171,7 +171,7 @@ testConsole(
     await page.getByRole('button', { name: /^Show more of the 72,024 characters/ }).waitFor()
 
     const downloading = page.waitForEvent('download')
-    await page.getByRole('button', { name: 'Download the result' }).click()
+    await page.getByRole('button', { name: 'Download result' }).click()
     const file = await (await downloading).path()
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual({ text: text.repeat(3) })
 
