@@ -111,16 +111,29 @@ function SessionTable({ sessions }: { sessions: readonly SessionListItem[] }) {
     {
       id: 'chat',
       label: 'Title',
+      phone: 'title',
       cell: (session) => (
         <PageLink href={`/chat/${session.id}${search}`} className={classes.title} lineClamp={1}>
           {titleOf(session)}
         </PageLink>
       ),
     },
-    { id: 'agent', label: 'Agent', cell: ({ agentId }) => nameOf(agentId, agents) },
-    { id: 'status', label: 'Status', cell: (session) => <SessionBadge {...session} /> },
-    { id: 'messages', label: 'Messages', align: 'right', cell: ({ messageCount }) => countText(messageCount) },
-    { id: 'used', label: 'Last used', align: 'right', cell: ({ updatedAt }) => <TimeText at={updatedAt} /> },
+    { id: 'agent', label: 'Agent', phone: 'line', cell: ({ agentId }) => nameOf(agentId, agents) },
+    { id: 'status', label: 'Status', phone: 'aside', cell: (session) => <SessionBadge {...session} /> },
+    {
+      id: 'messages',
+      label: 'Messages',
+      align: 'right',
+      phone: 'hidden',
+      cell: ({ messageCount }) => countText(messageCount),
+    },
+    {
+      id: 'used',
+      label: 'Last used',
+      align: 'right',
+      phone: 'end',
+      cell: ({ updatedAt }) => <TimeText at={updatedAt} />,
+    },
   ]
   return <DataTable caption="Chats" columns={columns} rows={sessions} rowKey={({ id }) => id} />
 }
