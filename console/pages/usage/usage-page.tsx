@@ -75,6 +75,7 @@ export function UsagePage() {
             label="Download CSV"
             fileName={`errand-usage-${days}-days-by-${groupBy}.csv`}
             content={() => readCsv(path)}
+            buttonProps={{ h: 36 }}
           />
         </Group>
         <QueryState query={usage} skeleton={<Skeleton height={560} />}>
@@ -126,7 +127,7 @@ function Sums({ groupBy, names, usage: { days, groups = [], hours, runs = 0 } }:
         <StatTile
           label="Balance lasts"
           value={!account ? undefined : left === undefined ? 'No spending' : lastsText(left)}
-          note="Based on average spending since the first charge"
+          note="Estimate based on average spending since the first charge"
         />
       </StatTiles>
       {groups.length === 0 ? (
@@ -182,7 +183,7 @@ function Sums({ groupBy, names, usage: { days, groups = [], hours, runs = 0 } }:
 
 function lastsText(days: number): string {
   if (days > 365) return 'Over a year'
-  return days === 1 ? 'About 1 day' : `About ${days} days`
+  return days === 1 ? '1 day' : `${days} days`
 }
 
 function sourceText(groupBy: GroupBy, runs: number): string {
@@ -224,7 +225,7 @@ function columnsOf({ days, groupBy, nameOf }: ColumnsOf): Column<UsageGroup>[] {
     id: of,
     label,
     align: 'right',
-    cell: (row) => timesText(row[`${of}P50Ms`], row[`${of}P95Ms`]),
+    cell: (row) => <span style={{ whiteSpace: 'nowrap' }}>{timesText(row[`${of}P50Ms`], row[`${of}P95Ms`])}</span>,
   })
   return [
     {
@@ -241,7 +242,7 @@ function columnsOf({ days, groupBy, nameOf }: ColumnsOf): Column<UsageGroup>[] {
     },
     { id: 'executions', label: 'Executions', align: 'right', cell: ({ executions }) => countText(executions) },
     { id: 'failures', label: 'Failures', align: 'right', cell: ({ failures }) => countText(failures) },
-    { id: 'rate', label: 'Failure rate', align: 'right', cell: (row) => failureRate(row) ?? '' },
+    { id: 'rate', label: 'Failure rate', align: 'right', cell: (row) => failureRate(row) ?? '–' },
     ...(groupBy === 'model' ? [] : [times('run', 'Run time p50 / p95'), times('wait', 'Queue time p50 / p95')]),
     money('charged', 'Charged', ({ spentUsd }) => spentUsd),
     money('refunded', 'Refunded', ({ refundedUsd }) => refundedUsd),
@@ -250,5 +251,5 @@ function columnsOf({ days, groupBy, nameOf }: ColumnsOf): Column<UsageGroup>[] {
 }
 
 function timesText(p50: number | null, p95: number | null): string {
-  return p50 === null || p95 === null ? '' : `${durationText(p50)} / ${durationText(p95)}`
+  return p50 === null || p95 === null ? '–' : `${durationText(p50)} / ${durationText(p95)}`
 }

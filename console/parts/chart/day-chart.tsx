@@ -72,11 +72,12 @@ export function DayChart({ dates, note, onSelect, series, summary }: DayChartPro
                 </g>
               ))}
             {dates.map((date, day) => (
-              <g key={date} opacity={isUnfinished(date) ? 0.6 : 1}>
+              <g key={date}>
                 {bars[day]?.map(({ from, n, to }) => (
                   <rect
                     key={n}
                     data-bar
+                    opacity={isUnfinished(date) ? 0.6 : 1}
                     x={middle(day) - barWidth / 2}
                     y={y(to)}
                     width={barWidth}
