@@ -85,7 +85,7 @@ function readAmount({ amounts }: PaymentParts, text: string): Units {
     throw badField('amountUsd', 'Must be a USD amount in whole cents')
   const { least, most } = amounts
   if (amount >= least && amount <= most) return amount
-  throw badField('amountUsd', `Must be at least ${formatUsd(least)} and at most ${formatUsd(most)}`)
+  throw badField('amountUsd', `Must be at least ${formatUsd(least)} USD and at most ${formatUsd(most)} USD`)
 }
 
 /**

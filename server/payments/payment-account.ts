@@ -60,14 +60,14 @@ function readRecharge({ amounts }: PaymentParts, given: NonNullable<Update['inpu
   if (below === 0) throw badField('autoRecharge.belowUsd', 'Must be greater than zero')
   if (to <= below) throw badField('autoRecharge.toUsd', 'Must be greater than belowUsd')
   if (to > amounts.most) {
-    throw badField('autoRecharge.toUsd', `Must be at most ${formatUsd(amounts.most)}, the maximum per payment`)
+    throw badField('autoRecharge.toUsd', `Must be at most ${formatUsd(amounts.most)} USD, the maximum per payment`)
   }
   if (monthlyMax < amounts.least) {
-    const message = `Must be at least ${formatUsd(amounts.least)}, the minimum per payment`
+    const message = `Must be at least ${formatUsd(amounts.least)} USD, the minimum per payment`
     throw badField('autoRecharge.monthlyMaxUsd', message)
   }
   if (monthlyMax > amounts.monthlyMax) {
-    const message = `Must be at most ${formatUsd(amounts.monthlyMax)}, the maximum of this service`
+    const message = `Must be at most ${formatUsd(amounts.monthlyMax)} USD, the maximum of this service`
     throw badField('autoRecharge.monthlyMaxUsd', message)
   }
   return { below, to, monthlyMax }

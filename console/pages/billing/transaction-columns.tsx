@@ -5,6 +5,7 @@ import { Money } from '../../parts/text/money.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { withUsdTexts } from '../../parts/text/usd-text.ts'
 import { TimeText } from '../../parts/text/time-text.tsx'
+import { withUsdTexts } from '../../parts/text/usd-text.ts'
 import { receiptPath } from './receipt-path.ts'
 import { TypeBadge } from './transaction-type.tsx'
 

@@ -77,7 +77,7 @@ function fail(call: ModelCall | undefined, error: unknown): never {
   throw error
 }
 
-/** Reserves the price of the requested tool calls, which the framework starts afterwards, and ends the model call. */
+/** Ends the model call after reserving the price of the requested tool calls, which the framework starts afterwards. */
 async function finish(
   call: ModelCall | undefined,
   { output, usage }: Foreign,

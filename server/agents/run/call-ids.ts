@@ -22,7 +22,7 @@ export class CallIds {
   }
 }
 
-/** Converts a tool input to arguments, which must be an object. A model can generate any JSON. */
+/** Converts a tool input to arguments. Wraps any value that is not an object, because a model can generate any JSON. */
 export function toArguments(input: unknown): Record<string, unknown> {
   const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
   return isObject ? (input as Record<string, unknown>) : { input: input ?? null }

@@ -41,7 +41,7 @@ export type Sampling = {
   frequencyPenalty?: number
   seed?: number
   stopSequences?: string[]
-  /** Settings that only some OpenAI-compatible servers support, by their name in the request. */
+  /** Settings that only some OpenAI-compatible servers support, keyed by their name in the request. */
   extra?: Record<string, number | Record<string, number>>
 }
 
@@ -87,7 +87,7 @@ export type ModelStep = {
 
 /** Asks the host to reserve the cost of the next model or tool call. The agent waits until it is reserved. */
 export type StepRequest = {
-  /** Sequence number. Increases with each batch and step request of a reply. */
+  /** Sequence number. Increases with each batch and step request in a reply. */
   serial: number
   /** Upper bound on the reply's usage so far. The host reserves its cost. */
   bound: ChatUsed
@@ -98,7 +98,10 @@ export type StepRequest = {
   isStepOpen: boolean
   /** Index of the model that answers. Absent if the agent has only one model or none has started to answer. */
   model?: number | undefined
-  /** The model or tool call that is about to start. Null if the request only follows a usage report. */
+  /**
+   * The model or tool call that is about to start. Null if the request only raises the reserved amount after a usage
+   * report.
+   */
   next: ModelStep | 'tool' | null
 }
 
@@ -111,7 +114,7 @@ export type ChatBatch = {
   toolCalls: readonly ToolCallStep[]
   /** Usage of the whole reply so far. Usage that the agent has not reported is estimated from the text. */
   used: ChatUsed
-  /** Upper bound on the usage. The host reserves its cost before it sends any event of the batch to the client. */
+  /** Upper bound on the usage. The host reserves its cost before it sends any of the batch's events to the client. */
   bound: ChatUsed
   isStepOpen: boolean
   reported: ChatUsed | null
@@ -129,7 +132,7 @@ export type FinishReason = (typeof finishReasons)[number]
 export type ChatSummary = {
   used: ChatUsed
   reported: ChatUsed | null
-  /** Index of the model that answered or was called last. Absent if the agent has only one. */
+  /** Index of the model that answered or was called last. Absent if the agent has only one model. */
   model?: number | undefined
   /** Whether the reply reached an output limit that was lowered to fit the reserved amount. */
   isCutByHold?: boolean
@@ -142,12 +145,18 @@ export type ChatSummary = {
 
 const bytesPerToken = 4
 
-/** Returns an upper bound on a string's tokens in any encoding: its bytes. Each token has at least one byte. */
+/**
+ * Returns an upper bound on a string's token count in any encoding: its byte length, because each token has at least
+ * one byte.
+ */
 export function tokensAtMost(text: string): number {
   return Buffer.byteLength(text)
 }
 
-/** Estimates tokens from the length. Slightly high for English and German, about right for Chinese. */
+/**
+ * Estimates the token count from the length. The estimate is slightly high for English and German, about right for
+ * Chinese.
+ */
 export function roughTokens(text: string): number {
   return roughTokensOf(Buffer.byteLength(text))
 }

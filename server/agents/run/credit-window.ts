@@ -1,4 +1,4 @@
-/** Maximum characters of a reply's event lines that may be in flight to the client. */
+/** Maximum number of characters of a reply's event lines that may be in flight to the client. */
 const windowChars = 65_536
 
 /** Credit-based flow control. An agent continues only as fast as the client reads its reply. */

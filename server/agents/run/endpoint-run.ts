@@ -5,7 +5,7 @@ import type { TaskRun } from '../config/define-config.ts'
 
 export type EndpointRun = RunOf<TaskRun> & {
   readonly metering?: Metering | undefined
-  /** Set if the task is token-priced or the operator's cost of its tokens is known. */
+  /** Set if the task is token-priced or its tokens have a known cost to the operator. */
   readonly tokens?: TaskTokens
   readonly resultBytesMax: number
 }

@@ -4,7 +4,7 @@ type Next<Part> = IteratorResult<Part, undefined>
 type Waiting<Part> = { resolve: (next: Next<Part>) => void; reject: (thrown: unknown) => void }
 
 /**
- * Ordered queue of parts between several producers and one reader. An async generator would take several more promises
+ * Ordered queue of parts between several producers and one reader. An async generator would need several more promises
  * per part.
  */
 export class PartQueue<Part> implements AsyncIterableIterator<Part, undefined> {

@@ -11,8 +11,8 @@ const tokensAroundTools = 512
 export const tokensAroundPart = 512
 
 /**
- * Size of a request: the bytes of its strings, the maximum tokens that the provider adds, and the token counts of its
- * files.
+ * Size of a request: the bytes of its strings, the maximum number of tokens that the provider adds, and the token
+ * counts of its files.
  */
 export type PromptSize = { bytes: number; around: number; files: FileSum }
 
@@ -71,7 +71,7 @@ export function promptSize({ files, hasTools, texts }: PromptTexts): PromptSize 
 
 type Part = Exclude<CallOptions['prompt'][number]['content'], string>[number]
 
-/** Key of the service's own data in a file's provider options. Providers ignore it. */
+/** Key for the service's own data in a file's provider options. Providers ignore it. */
 const marked = 'errand'
 
 /** Returns provider options that attach a file's token counts to its message part. */
@@ -83,7 +83,10 @@ export function markedTokens(part: Part): FileTokens | undefined {
   return part.type === 'file' ? (part.providerOptions?.[marked] as FileTokens | undefined) : undefined
 }
 
-/** Whether a part has only text. Provider options, such as a thought signature, are also sent and must be counted. */
+/**
+ * Whether a part consists only of text. Provider options, such as a thought signature, are also sent and must be
+ * counted.
+ */
 function isPlainText(part: Part): part is Extract<Part, { type: 'text' }> {
   return part.type === 'text' && part.providerOptions === undefined
 }

@@ -16,8 +16,8 @@ import { TokenCount, UncountedText } from './count-tokens.ts'
 
 export type OpenStep = ModelStep & {
   /**
-   * Counts the usage of the call so far. The part of the prompt that an earlier request already contained counts as
-   * cached. Absent for agents that call their models themselves.
+   * Counts the usage of the call so far. Prompt content that an earlier request already contained counts as cached.
+   * Absent for agents that call their models themselves.
    */
   count?: () => Promise<Partial<TokenCounts>>
 }
@@ -25,13 +25,13 @@ export type OpenStep = ModelStep & {
 export type ReplyUseOptions = {
   message: string
   /**
-   * Estimated and maximum tokens of history and files. If an agent reports no usage, these and the message count as its
-   * prompt.
+   * Estimated and maximum number of tokens in the history and files. If an agent reports no usage, these and the
+   * message count as its prompt.
    */
   around: { tokens: number; tokensMax: number }
   /**
-   * Whether the steps announce every prompt of the reply. Otherwise `message` and `around` count as the prompt until
-   * the first report.
+   * Whether the steps announce every prompt in the reply. If not, `message` and `around` count as the prompt until the
+   * first report.
    */
   isPromptKnown: boolean
   isHistoryCached: boolean
@@ -48,8 +48,8 @@ type Counts = { message: number } & Record<Kind, TokenCount>
 
 const bytesPerToken = 4
 /**
- * Maximum bytes per token, above the average of any language. Only a model that ignores its output limit generates
- * more bytes.
+ * Maximum bytes per token, above the average of any language. Only a model that ignores its output limit generates more
+ * than this per reserved token.
  */
 const bytesPerTokenMax = 16
 const bytesPerCharMax = 3
@@ -77,7 +77,7 @@ export class ReplyUse {
   /** Rates of the current model. `#ratesMax` is the maximum over all models that may still answer. */
   #rates: ChatRates
   #ratesMax: ChatRates
-  /** Index of the model that was called last. Undefined if the agent has only one. */
+  /** Index of the model that was called last. Undefined if the agent has only one model. */
   #called: number | undefined
   #hasAnswered = false
   readonly calls = new Set<string>()
@@ -148,7 +148,7 @@ export class ReplyUse {
     if (this.#steps.length === 0) this.#forgetText()
   }
 
-  /** From now on, the usage of the model calls is the cost of the reply. Text so far becomes free. */
+  /** Makes the usage of the model calls the cost of the reply from now on. The text so far becomes free. */
   countByCall(): void {
     if (this.isByCall) return
     this.isByCall = true
@@ -282,7 +282,7 @@ export class ReplyUse {
     return bound
   }
 
-  /** Returns the maximum bytes of text that half of `room` covers, at one token per byte. */
+  /** Returns how many bytes of text half of `room` covers, at one token per byte. */
   #bytesBeforeCounting(): number {
     const { around, message, room } = this.#options
     const rates = this.#ratesMax

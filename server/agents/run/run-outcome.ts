@@ -25,9 +25,9 @@ export type ChatStop = Extract<RunOutcome, { kind: 'interrupted' }> & {
 }
 
 /**
- * The charge of a failed chat, by cause. `caller`: the caller caused the failure. The chat is charged, and the exchange
- * so far is stored. `request`: the content of the request caused it. The chat is charged, and nothing is stored.
- * `other`: the chat is charged only if the client disconnected.
+ * The charge for a failed chat, by cause. `caller`: the caller caused the failure. The chat is charged, and the
+ * exchange so far is stored. `request`: the content of the request caused it. The chat is charged, and nothing is
+ * stored. `other`: the chat is charged only if the client disconnected.
  */
 export type ChatOwed = ChatSummary & { cause: 'caller' | 'request' | 'other' }
 
@@ -46,7 +46,7 @@ export type TaskRequest = {
 
 const textCharsMax = 2000
 /**
- * Maximum nesting depth of JSON from agents. Agent threads can write JSON that is nested too deep for the main thread
+ * Maximum nesting depth of JSON from agents. Agent threads can write JSON that is nested too deeply for the main thread
  * to parse.
  */
 export const nestingMax = 500

@@ -81,7 +81,7 @@ export async function logIn(
     if (error instanceof ErrandError && (error.code === 'UNAUTHORIZED' || error.code === 'FORBIDDEN')) {
       const { requestId } = browser.about
       parts.log.info({ requestId, userId, code: error.code }, 'a login was rejected')
-      // Do not record attempts for unknown addresses, because their number is unlimited.
+      // Do not record attempts for unknown addresses, because clients can try any number of addresses.
       if (userId !== undefined) await parts.store.audit.note({ action: 'login.failed', userId })
     }
     throw error

@@ -11,7 +11,7 @@ export type FlowChecks = { state: string; nonce: string; codeVerifier: string }
 const discoveryKeptMs = 24 * 3_600_000
 const timeoutSeconds = 10
 
-/** Client of one OpenID Connect provider. Uses the authorization code flow with PKCE, state and nonce. */
+/** Client for one OpenID Connect provider. Uses the authorization code flow with PKCE, state and nonce. */
 export class OidcClient {
   readonly #provider: LoginProvider
   #discovered: { configuration: Promise<Configuration>; at: number } | undefined

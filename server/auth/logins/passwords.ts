@@ -31,8 +31,8 @@ type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
  * Runs `work`, which hashes passwords for one email address through `inTurn`. Throws 503 if too many requests are
- * hashing or waiting. Store login attempts in `work`, so that unauthenticated clients cannot insert rows faster than
- * passwords are hashed.
+ * hashing or waiting. Record login attempts inside `work`, so that unauthenticated clients cannot insert rows faster
+ * than passwords are hashed.
  */
 export async function withHashRoom<T>(email: string, work: (inTurn: InTurn) => Promise<T>): Promise<T> {
   const place = requests.open(email.toLowerCase())

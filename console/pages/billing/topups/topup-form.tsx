@@ -2,7 +2,7 @@ import { Button, Checkbox, Group, Stack, Text, TextInput } from '@mantine/core'
 import { useMutation } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import { newIdempotencyKey, type Account } from '../../../../client/client.ts'
-import { parseUsd } from '../../../../server/kernel/money.ts'
+import { formatUsd, parseUsd } from '../../../../server/kernel/money.ts'
 import { client } from '../../../app/api-client.ts'
 import { ErrorNotice } from '../../../parts/error-notice.tsx'
 import { fieldErrors } from '../../../parts/field-errors.ts'
@@ -26,6 +26,7 @@ export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments
   })
   const { form, own, accept, clear } = useOwnErrors(pay.error)
   const { fields, rest } = fieldErrors(pay.error, ['amountUsd'])
+  const units = parseUsd(amount.trim())
   const change = (next: () => void) => {
     next()
     setKey(newIdempotencyKey())
@@ -34,8 +35,7 @@ export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments
   }
   const submit = (event: FormEvent) => {
     event.preventDefault()
-    const isAmount = parseUsd(amount.trim()) !== undefined
-    if (accept(isAmount ? {} : { amountUsd: 'Enter an amount in USD' }) && !pay.isPending) pay.mutate()
+    if (accept(units !== undefined ? {} : { amountUsd: 'Enter an amount in USD' }) && !pay.isPending) pay.mutate()
   }
   return (
     <form ref={form} onSubmit={submit} noValidate aria-label="Add credit">
@@ -73,7 +73,7 @@ export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments
           />
           {/* Show the loading state until the browser has left the page. */}
           <Button type="submit" loading={pay.isPending || pay.isSuccess}>
-            Continue to payment
+            {units ? `Pay ${usdText(formatUsd(units))}` : 'Continue to payment'}
           </Button>
         </Group>
         <Checkbox
