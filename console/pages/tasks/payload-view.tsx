@@ -22,6 +22,7 @@ const fieldsMax = 50
 const charsStep = 20_000
 /** Matches text with a Markdown heading, table, fenced code or several list items. */
 const markdown = /^#{1,6} \S|^\|? *:?-{3,}:? *\||^```|^[*-] .+\n[*-] /m
+const picture = /^data:image\/(?:png|jpeg|gif|webp);base64,[\w+/]+=*$/
 /** Maximum nesting of readable values. Deeper and larger values are shown as a tree. */
 const depthMax = 4
 
@@ -42,6 +43,8 @@ function emptyText(value: unknown): string {
 }
 
 function PartView({ value, what, depth }: PartProps) {
+  if (typeof value === 'string' && picture.test(value))
+    return <img className={classes.picture} src={value} alt={what} />
   if (isLine(value)) {
     return (
       <Text className={classes.inline}>

@@ -1,3 +1,4 @@
+import { Progress } from '@mantine/core'
 import type { ReactNode } from 'react'
 import type { Task, Transaction } from '../../../client/client.ts'
 import { Money } from '../../parts/text/money.tsx'
@@ -22,22 +23,44 @@ export function TaskTimeline({ task }: { task: Task }) {
   const { data } = useTaskTransactions(task.id)
   const moments = momentsOf(task, data?.transactions ?? [])
   return (
-    <ol className={classes.moments}>
-      {moments.map(({ key, at, what, more, usd, look }) => (
-        <li key={key} className={classes.moment} data-look={look}>
-          <span className={classes.what}>{what}</span>
-          {usd !== undefined && (
-            <span className={classes.amount}>
-              <Money usd={usd} withPlus />
+    <>
+      <TimeBar task={task} />
+      <ol className={classes.moments}>
+        {moments.map(({ key, at, what, more, usd, look }) => (
+          <li key={key} className={classes.moment} data-look={look}>
+            <span className={classes.what}>{what}</span>
+            {usd !== undefined && (
+              <span className={classes.amount}>
+                <Money usd={usd} withPlus />
+              </span>
+            )}
+            <span className={classes.when}>
+              <TimeText at={at} isExact />
+              {more !== undefined && <> · {more}</>}
             </span>
-          )}
-          <span className={classes.when}>
-            <TimeText at={at} isExact />
-            {more !== undefined && <> · {more}</>}
-          </span>
-        </li>
-      ))}
-    </ol>
+          </li>
+        ))}
+      </ol>
+    </>
+  )
+}
+
+/** The time in the queue and the run time, in proportion. */
+function TimeBar({ task: { completedAt, createdAt, startedAt } }: { task: Task }) {
+  if (startedAt === undefined || completedAt === undefined) return null
+  const queuedMs = Date.parse(startedAt) - Date.parse(createdAt)
+  const ranMs = Date.parse(completedAt) - Date.parse(startedAt)
+  const share = (ms: number) => (100 * ms) / Math.max(1, queuedMs + ranMs)
+  return (
+    <Progress.Root
+      size="md"
+      mb="md"
+      role="img"
+      aria-label={`Queued ${durationText(queuedMs)}, ran ${durationText(ranMs)}`}
+    >
+      <Progress.Section withAria={false} value={share(queuedMs)} color="gray" />
+      <Progress.Section withAria={false} value={share(ranMs)} color="brand" />
+    </Progress.Root>
   )
 }
 

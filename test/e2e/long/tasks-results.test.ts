@@ -18,6 +18,8 @@ const result = {
     { name: 'number', low: 1 / 9, mean: 1e21 / 7, high: 1e-7 / 3, spread: 5 / 3, middle: 2 / 7 },
   ],
   share: 2 / 3,
+  chart:
+    'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
 }
 
 const config = defineConfig({
@@ -79,6 +81,8 @@ testConsole(
     const { id } = await service.runTask(key, 'figures.give', {})
     const page = await opened.open(`/tasks/${id}`)
     await page.getByRole('group', { name: 'summary of the result' }).waitFor()
+    await page.getByRole('img', { name: 'chart of the result' }).waitFor()
+    await page.getByRole('img', { name: /^Queued \d.*, ran \d/ }).waitFor()
     for (const width of [1920, 1280, 1000, 800, 500, 360]) {
       await page.setViewportSize({ width, height: 800 })
       expect(await flaws(page), `at ${width} px`).toEqual([])
