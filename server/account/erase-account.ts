@@ -55,8 +55,8 @@ export async function eraseUser(parts: ErasureParts, input: EraseUser): Promise<
 }
 
 /**
- * Removes the method at the provider before the erasure, so that a crash cannot leave an erased user's payment method
- * there. Returns an error if the provider did not remove it. Auto-recharge stays off even then.
+ * Removes the payment method at the provider before the erasure, so that a crash cannot leave it there after the user
+ * is erased. Returns an error if the provider did not remove it. Auto-recharge stays off even then.
  */
 async function removeMethod(
   { port, store }: ErasureParts,

@@ -33,7 +33,7 @@ export type EnvironmentVariables = Readonly<Record<string, string | undefined>>
 
 /**
  * Resolves each limit from the environment, then the configuration file, then the default. Throws a ConfigError that
- * names an invalid limit.
+ * names any invalid limit.
  */
 export function resolveLimits(fromFile: LimitsConfig = {}, env: EnvironmentVariables = process.env): Limits {
   for (const name of Object.keys(fromFile)) {
@@ -283,9 +283,9 @@ export function resolveLogin(fromFile: LoginConfig = {}, env: EnvironmentVariabl
 }
 
 /**
- * Returns ERRAND_SECRET, and during a rotation ERRAND_SECRET_PREVIOUS. Without them, reads a file in the data directory
- * that only its owner can read. It has one secret per line, the current one first. Nodes that share a database do not
- * use this file.
+ * Returns ERRAND_SECRET, and during a rotation ERRAND_SECRET_PREVIOUS. If they are not set, reads a file in the data
+ * directory that is readable only by its owner and has one secret per line, the current one first. Nodes that share a
+ * database do not use this file.
  */
 export function resolveSecrets(dataDir: string, env: EnvironmentVariables = process.env): Secrets {
   const { ERRAND_SECRET: given, ERRAND_SECRET_PREVIOUS: previous } = env

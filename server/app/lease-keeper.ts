@@ -110,8 +110,8 @@ export class LeaseKeeper {
   }
 
   /**
-   * Returns false after a break: a failed, slow or late renewal, or a jump of the database's clock. After a break,
-   * other nodes get the duration of a lease to renew their own.
+   * Returns false after a break: a failed, slow or late renewal, or a jump in the database's clock. After a break,
+   * other nodes get one lease duration to renew their leases.
    */
   #isSteady(databaseMs: number, askedAt: number): boolean {
     const now = performance.now()

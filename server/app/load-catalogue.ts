@@ -50,8 +50,8 @@ export async function readCatalogue(
 }
 
 /**
- * Warns about plans that users have but the configuration does not define. Only the name of a plan is stored with its
- * users, so a configuration change can remove a plan that is in use.
+ * Warns about plans that users have but the configuration does not define. Only the plan's name is stored with each
+ * user, so a configuration change can remove a plan that is in use.
  */
 export async function warnOfPlans(store: Store, { plans }: Catalogue, log: Logger): Promise<void> {
   const unknown = (await store.plansInUse()).filter((plan) => !plans.named.has(plan))
@@ -122,7 +122,7 @@ async function reload(parts: ReloadParts): Promise<Reloaded> {
   if (parts.signUp) assertNewcomerPlan(parts.signUp, next)
   await warnOfPlans(store, next, log)
   const useNewThreads = await agents.prepare(generation)
-  // No await between these calls, so that nothing reads the new agents before their threads are used.
+  // Do not await between these calls, so that nothing reads the new agents before their threads are used.
   catalogue.replaceWith(next)
   useNewThreads()
   const fixed = ({ connectors, limits = {}, login = {}, webhooks = {} }: ErrandConfig) => ({

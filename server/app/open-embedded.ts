@@ -21,7 +21,7 @@ export type ErrandOptions<Config extends ErrandConfig = ErrandConfig> = {
    * links, redirects and console pages.
    */
   readonly baseUrl: string
-  /** Folder of the database, payloads and secret; `.errand` by default. Only one service can use it at a time. */
+  /** Folder for the database, payloads and secret. The default is `.errand`. Only one service can use it at a time. */
   readonly dataDir?: string
   /**
    * Called once if the database can no longer be written safely. The process must then exit. The default throws an

@@ -23,8 +23,8 @@ class PayloadPlaceError extends Error {
 }
 
 /**
- * Opens the bucket if one is configured, or else a payload store beside the database. Throws if the bucket is unusable
- * or does not contain the payloads.
+ * Opens the configured bucket, or a payload store next to the database if there is none. Throws if the bucket is
+ * unusable or does not contain the payloads.
  */
 export async function openPayloads(settings: PayloadSettings, store: Names, clock: Clock): Promise<PayloadStore> {
   const { databaseUrl, dataDir, payloadBucket, secrets } = settings

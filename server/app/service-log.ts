@@ -6,7 +6,7 @@ const minuteMs = 60_000
 /** Error codes of a full disk. 53100 is PostgreSQL's. */
 const fullDiskCodes = new Set(['SQLITE_FULL', 'ENOSPC', 'EDQUOT', '53100'])
 
-/** Logs one JSON object per line to `destination`, or else to standard error. */
+/** Logs one JSON object per line to `destination`, by default standard error. */
 export function createServiceLog(level: string, destination?: DestinationStream): Logger {
   const serializers = { err: (thrown: unknown) => describeFault(thrown) }
   let mutedUntil = -Infinity

@@ -30,7 +30,7 @@ type AuthenticatorParts = {
 }
 
 /**
- * Kind and hash of a valid token. Cached by Authorization header, because computing them took 5 % of a read request's
+ * Kind and hash of a valid token. Cached by Authorization header, because computing them took 5% of a read request's
  * time.
  */
 type KnownToken = { kind: TokenKind; tokenHash: string }

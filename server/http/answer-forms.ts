@@ -10,7 +10,7 @@ import type { RoutedRequest } from './routed-request.ts'
 
 export type AnswerForm = {
   isStream?: true
-  /** Returns the body of an error that belongs to no call. By default, the REST error body. */
+  /** Returns the body of an error that does not belong to a call. Defaults to the REST error body. */
   errorText?: (error: ErrandError) => string
   answer: (routed: RoutedRequest, result: unknown) => Promise<void>
   /** Returns the response to an error. By default, it has the error's status and headers. */
@@ -28,10 +28,10 @@ export const restForm: AnswerForm = {
 }
 
 export const eventsType = 'text/event-stream'
-/** Interval of keep-alive lines. Some proxies close a connection after 30 seconds of silence. */
+/** Interval between keep-alive lines, because some proxies close a connection after 30 seconds of silence. */
 export const silentMs = 15_000
 
-/** Sends comment lines to keep a silent connection of server-sent events open. */
+/** Sends comment lines to keep a silent server-sent events connection open. */
 export const sseIdle = { type: eventsType, idle: { afterMs: silentMs, text: ':\n\n' } }
 
 export const tableType = 'text/csv'

@@ -58,7 +58,7 @@ export function createListener(parts: ListenerParts): Server {
       requestTimeout: requestTimeoutMs,
       connectionsCheckingInterval: checkEveryMs,
       keepAliveTimeout: keepAliveTimeoutMs,
-      // Otherwise, Node itself would reject requests without a Host header, without our error body.
+      // Accept requests without a Host header. Otherwise, Node itself would reject them, without our error body.
       requireHostHeader: false,
       // Join repeated Authorization and Host headers, so that such requests are rejected. Otherwise, Node would use the
       // first header.
@@ -154,7 +154,7 @@ function begin(
 function headersFor(requestId: string, request: IncomingMessage): HeaderList {
   const headers = ['X-Request-Id', requestId, 'X-Content-Type-Options', 'nosniff']
   if (isSpare(request)) headers.push('Connection', 'close')
-  // Pages of other origins may only use credentials that they send explicitly. Browsers send no cookies for them
+  // Pages from other origins may only use credentials that they send explicitly. Browsers send no cookies for them
   // without `Access-Control-Allow-Credentials`.
   if (request.headers.origin !== undefined) {
     headers.push('Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', exposedHeaders)
@@ -180,7 +180,7 @@ function answerParserError(error: Error & { code?: string }, socket: Socket): Er
 }
 
 /**
- * Whether an earlier request of the connection is still being answered. Anything written now would become part of that
+ * Whether an earlier request on the connection is still being answered. Anything written now would become part of that
  * response, or replace it, although its request may have been accepted and charged.
  */
 function isAnswering(socket: Socket): boolean {

@@ -27,8 +27,8 @@ export type PipelineParts = ErrorParts & {
 
 /**
  * Processes a routed request in a fixed order: authentication, permission, body, handler. An unauthenticated client
- * therefore learns nothing, and costs only its headers or the small body of a public operation. If the caller lacks
- * permission, the body is never read.
+ * therefore learns nothing, and the service reads only its headers or the small body of a public operation. If the
+ * caller lacks permission, the body is never read.
  */
 export function serveRequest(parts: PipelineParts, routed: RoutedRequest, match: Match | undefined): Promise<void> {
   return answer(parts, routed, match).catch((thrown: unknown) =>

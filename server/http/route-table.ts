@@ -24,7 +24,7 @@ export type Route = {
   takesIdempotencyKey?: boolean
   /** Whether a GET request writes to the audit log. */
   isAudited?: boolean
-  /** Headers that pages of other origins may send, in addition to those that every route allows. */
+  /** Headers that pages from other origins may send, in addition to those that every route allows. */
   allowedHeaders?: readonly string[]
   form: AnswerForm
   /** Returns the result to write in the route's format, or undefined if the handler has written the response. */
@@ -34,7 +34,7 @@ export type Route = {
 export type Match = {
   /** Undefined if the path has no route for this method. */
   route: Route | undefined
-  /** Any route of the path, whatever its method. All of them are turned away and rejected in the same way. */
+  /** One of the path's routes, for any method. All of them are turned away and rejected in the same way. */
   like: Route
   sent: Record<string, string>
   allow?: string

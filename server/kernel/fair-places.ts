@@ -29,7 +29,7 @@ type Waiting = { count: number; enter: () => void }
  * A limited resource that users share, such as slots, bytes or connections.
  *
  * - While less than half of the total is taken, a user may hold up to `perUser`. Beyond that, a user with more than
- *   an eighth of the total gets no more. A user's first place may exceed an eighth, so that a large single item fits.
+ *   an eighth of the total gets no more. A user's first place may exceed an eighth, so that a single large item fits.
  * - When the total is reached, a user with at most an eighth can still grow at the expense of users with more. To make
  *   room, the slowest-growing reclaimable place of the user with the largest amount is reclaimed.
  * - Waiting users are served round-robin, so one user's many requests do not delay another user's first request.

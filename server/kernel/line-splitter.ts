@@ -3,7 +3,7 @@ const spareBytes = 64 * 1024
 
 /**
  * Splits chunks into lines. Works on bytes, because a character may span two chunks. The buffer for an incomplete line
- * doubles in size, so even a line in many tiny chunks is copied only a few times.
+ * doubles in size, so even a line that arrives in many tiny chunks is copied only a few times.
  */
 export class LineSplitter {
   readonly #lineBytesMax: number

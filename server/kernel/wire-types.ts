@@ -16,7 +16,7 @@ export const maxCostUsd = z
   .string()
   .regex(/^\d{1,11}(?:\.\d{1,4})?$/, 'Must be a USD amount with at most four decimals')
 
-/** The longest quote id has 4,000 characters. It contains prices for 32 events. */
+/** A quote id with prices for 32 events, the maximum, has 4,000 characters. */
 export const quoteId = z.string().min(1).max(5000)
 
 /**

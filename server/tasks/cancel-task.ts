@@ -10,7 +10,7 @@ export type CancelTaskParts = ReadTaskParts & { catalogue: Catalogue; stops: Tas
 
 /**
  * Cancels and refunds the caller's queued or running task. Returns an ended task unchanged. Stores the cancellation and
- * the refund before stopping the agent, so later writes of the agent have no effect.
+ * the refund before stopping the agent, so later writes by the agent have no effect.
  *
  * Throws 409 if the task is running and its endpoint allows canceling only queued tasks, or if the run has called a
  * connector or charged an event. Throws 403 if the credential does not include the agent.

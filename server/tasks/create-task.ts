@@ -59,8 +59,8 @@ type CreateTaskRequest = {
 }
 
 /**
- * Validates a task, charges its price and queues it. The checks run in the documented order. If it rejects the task,
- * throws an ErrandError, writes nothing and does not count the task toward the rate limit.
+ * Validates a task, charges its price and queues it. The checks run in the documented order. If one fails, throws an
+ * ErrandError, writes nothing and does not count the task toward the rate limit.
  */
 export async function createTask(
   parts: CreateTaskParts,

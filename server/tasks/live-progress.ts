@@ -14,7 +14,7 @@ export type Live = AttemptRef & {
 }
 
 export type LiveRun = Live & {
-  /** Reports progress. `json` must be the JSON of an object. */
+  /** Reports progress. `json` must be a JSON object. */
   note(json: string): void
   log(line: Omit<LogLine, 'at'>): void
   readonly runLog: string | undefined
@@ -25,7 +25,7 @@ export type LiveRun = Live & {
 type LiveProgressParts = { clock: Clock; ends: TaskEnds; log: Logger; store: Pick<Store, 'noteProgress' | 'shared'> }
 
 const keepMs = 1000
-/** Delay before the next write if the store has failed. Otherwise, the delay is `keepMs`. */
+/** Delay before the next write after a failed one. The normal delay is `keepMs`. */
 const pauseMs = 5000
 const notesAtOnce = 500
 

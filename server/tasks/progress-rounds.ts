@@ -3,7 +3,7 @@ type ProgressRoundsParts = {
 }
 
 const paceMs = 100
-/** Maximum number of followers to notify per event-loop tick. Each one writes to its connection. */
+/** Maximum number of followers to notify per event-loop tick, because each one writes to its connection. */
 export const wakesAtOnce = 50
 const sliceMs = 10
 

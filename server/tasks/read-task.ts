@@ -22,7 +22,7 @@ type GetTask = {
 }
 export type ReadTaskParts = { store: Store; links: SignedLinks; ends: TaskEnds; live: Pick<LiveProgress, 'of'> }
 
-/** With `waitSeconds`, waits until the task has ended or the time has passed. */
+/** Waits up to `waitSeconds` for the task to end. */
 export async function getTask(
   { store, links, live, ends }: ReadTaskParts,
   { userId, taskId, waitSeconds, signal, onHold }: GetTask,

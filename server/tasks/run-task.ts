@@ -40,7 +40,7 @@ export const interrupted: RunOutcome = {
   kind: 'interrupted',
   message: 'The service stopped before the agent finished. Create the task again.',
 }
-/** Abort reason of a canceled run. Its end is already stored, so later writes of the agent have no effect. */
+/** Abort reason of a canceled run. Its end is already stored, so later writes by the agent have no effect. */
 export const canceled: RunOutcome = { kind: 'failed', error: taskCanceled, isPatient: true }
 
 /**

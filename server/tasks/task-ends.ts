@@ -95,10 +95,7 @@ export class TaskEnds {
     this.#signals?.send('task-ended', taskId)
   }
 
-  /**
-   * Notifies the task's followers in this process: immediately if the state has changed, and in rounds if there is
-   * progress.
-   */
+  /** Notifies the task's followers in this process: of a new state immediately, and of progress in the next round. */
   taskChanged(taskId: string, change: TaskChange): void {
     if (change === 'progress') this.#rounds.note(taskId)
     else for (const wake of this.#followersOf(taskId, change)) wake()

@@ -25,7 +25,7 @@ export function localTasks(parts: SettleParts): TaskSource {
   const { log } = parts
   let listener: ((userId?: string) => void) | undefined
   return {
-    // Retry, because a command may have locked the store, or the disk may be full temporarily.
+    // Retry, because a command may have locked the store, or the disk may be temporarily full.
     recover: async () => {
       for (let tries = 1; ; tries++) {
         try {

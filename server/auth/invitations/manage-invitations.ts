@@ -126,8 +126,8 @@ export async function acceptInvitation(
 }
 
 /**
- * Puts the token in the URL fragment. Browsers do not send it, so it appears neither in server logs nor in a Referer
- * header.
+ * Puts the token in the URL fragment, which browsers do not send. It therefore appears neither in server logs nor in a
+ * Referer header.
  */
 export function linkOf({ origins }: LoginParts, { browser, token }: { browser: Browser; token: string }): string {
   return `${origins.baseUrlFor(browser.request)}/invitation#${token}`

@@ -7,7 +7,7 @@ export type SignUpSettings = {
   isOpen: boolean
   /** Email domains that can sign up, in lower case. Null for all. */
   domains: readonly string[] | null
-  /** Plan and credit of accounts created by email or at a first single sign-on. */
+  /** Plan and credit for accounts created by email or at a user's first single sign-on. */
   newcomer: Newcomer
 }
 

@@ -68,8 +68,8 @@ export class OidcClient {
         ? await fetchUserInfo(configuration, tokens.access_token, subject)
         : claims
     const { email, email_verified: isVerified } = person
-    // `Email` accepts only ASCII. Lowercasing turns some other letters into ASCII letters, so the address could match
-    // another person's.
+    // `Email` accepts only ASCII, because lowercasing can turn another letter into an ASCII one, and the address could
+    // then match another person's.
     const address = Email.safeParse(email)
     return { issuer, subject, email: isVerified === true && address.success ? address.data : null }
   }

@@ -95,7 +95,7 @@ export function openDocs(parts: DocsParts): {
     sendAsset(routed, await reading, {
       'Content-Security-Policy': contentSecurityPolicy,
       'Referrer-Policy': 'no-referrer',
-      // Make browsers revalidate every file, so that files of two releases are never mixed.
+      // Make browsers revalidate every file, so that files from two releases are never mixed.
       'Cache-Control': 'no-cache',
     })
   }

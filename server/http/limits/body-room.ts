@@ -34,7 +34,7 @@ export class BodyRoom {
   }
 
   /**
-   * Counts the memory of one body until its response is sent. Calls `onReclaimed` if other users need the memory while
+   * Tracks the memory of one body until the response is sent. Calls `onReclaimed` if other users need the memory while
    * the body is still arriving.
    */
   open({ owner, request, response }: Exchange, onReclaimed: (error: ErrandError) => void): BodyPlace {

@@ -15,8 +15,8 @@ const spareMsMax = 2000
  */
 const aheadMax = 64
 /**
- * Maximum total size of these waiting requests in bytes: targets, headers and bodies, which Node stores until the
- * requests are served. Without this limit, they could take nearly 5 MB per connection.
+ * Maximum total size in bytes of the requests that wait on one connection: targets, headers and bodies, which Node
+ * stores until the requests are served. Without this limit, they could take nearly 5 MB.
  */
 const aheadBytesMax = 64 * 1024
 
@@ -70,7 +70,7 @@ export function isSpare({ socket }: { socket: Connected }): boolean {
 }
 
 /**
- * Serves the requests of a connection one after another, because responses are sent in that order anyway. Otherwise, a
+ * Serves the requests on a connection one after another, because responses are sent in that order anyway. Otherwise, a
  * client that sends thousands of requests and reads nothing would fill the memory with responses.
  */
 export function inTurn(

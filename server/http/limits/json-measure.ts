@@ -9,14 +9,14 @@ const jsonValuesMax = 250_000
 const jsonNamesMax = 50_000
 /** Maximum nesting depth of a body, including typed RPC's envelopes. */
 const jsonLevelsMax = jsonDepthMax + 10
-/** Bytes to examine per event-loop tick, which takes two to three milliseconds. */
+/** Bytes to examine per event-loop tick. Examining them takes two to three milliseconds. */
 const tickBytes = 1024 * 1024
 
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a]
 const [openBrace, closeBrace, openBracket, closeBracket] = [0x7b, 0x7d, 0x5b, 0x5d]
 
 /**
- * Counts the approximate number of values, distinct names and levels of a JSON string, and detects names that are too
+ * Counts the approximate number of values, distinct names and levels in a JSON string, and detects names that are too
  * long. Inspects only commas, colons and brackets outside of strings. Stores distinct names only until their limit is
  * exceeded.
  */

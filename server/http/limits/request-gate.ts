@@ -47,7 +47,7 @@ type Visit = {
   isBeyond: boolean
 }
 
-// Stored on the request, because entries of a weak map add work to each garbage collection.
+// Stored on the request, because weak-map entries add work to each garbage collection.
 const visitOf = Symbol('visit')
 type Visitor = IncomingMessage & { [visitOf]?: Visit }
 

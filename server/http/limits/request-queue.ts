@@ -12,7 +12,7 @@ type Options<Arrived> = {
   hasBacklog?: () => boolean
 }
 
-/** How long one event-loop tick may start requests. The remaining requests wait for the next tick. */
+/** How long to keep starting requests in one event-loop tick. The remaining requests wait for the next tick. */
 const tickMs = 8
 const backlogMs = 1
 const bounds = { perUser: 1000, total: 4000 }
@@ -26,7 +26,7 @@ const credentialsCharsMax = 1024
  */
 const ofUserMax = 16
 
-// Stored on the request, because entries of a weak map add work to each garbage collection.
+// Stored on the request, because weak-map entries add work to each garbage collection.
 const queuedOf = Symbol('queued')
 type Queued = IncomingMessage & {
   [queuedOf]?: { queue: Pick<RequestQueue<Waiting>, 'know'>; sender: Sender }
