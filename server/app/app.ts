@@ -57,14 +57,14 @@ export type AppOptions = {
   /** Configuration file, which each agent thread loads itself. Null runs the agents of `config` in this thread. */
   configFile: string | null
   dataDir: string
-  /** PostgreSQL URL. Undefined for a SQLite file in the data directory. */
+  /** PostgreSQL URL. Undefined to use a SQLite file in the data directory. */
   databaseUrl?: string | undefined
   payloadBucket?: PayloadBucket | undefined
   /** Role of this node if nodes share a database: serve requests, run tasks, or both. */
   role?: Role
   /** Listening address. Null if another server passes requests to `handler`, which requires a `baseUrl`. */
   listens: { host: string; port: number } | null
-  /** URL at which clients reach the service. Null for the listening address. */
+  /** URL at which clients reach the service. Null to use the listening address. */
   baseUrl: string | null
   payments?: PaymentSettings | undefined
   mail?: MailSettings | undefined

@@ -18,7 +18,7 @@ export type Place = {
   hold(amount: number): Refusal | undefined
   /** Protects the place from being reclaimed for other users. */
   keep(): void
-  /** Releases the complete amount permanently. Idempotent. */
+  /** Releases the entire amount permanently. Idempotent. */
   release(): void
 }
 
@@ -89,7 +89,7 @@ export class FairPlaces {
   }
 
   /**
-   * Waits for `count` slots. Call `give` once for each slot. Rejects with the abort reason if the signal aborts first.
+   * Waits for `count` slots. Call `give` to return each slot. Rejects with the abort reason if the signal aborts first.
    */
   async take(
     userId: string,

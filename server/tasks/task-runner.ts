@@ -12,8 +12,8 @@ type TaskRunnerOptions = RunTaskParts & { ends: TaskEnds; concurrency: number; d
 const pauseMs = 1000
 const fullRetrySeconds = 30
 /**
- * Fraction of the slots reserved for users who occupy less than this fraction. With fewer than `slotsMin` slots, none
- * are reserved.
+ * Fraction of the slots to reserve for users who occupy less than it. With fewer than `slotsMin` slots, none are
+ * reserved.
  */
 const keptPart = 1 / 8
 const slotsMin = 16
@@ -154,7 +154,7 @@ export class TaskRunner {
     return claiming !== undefined || running !== undefined
   }
 
-  /** Call this when a queued task has ended without having started. */
+  /** Call this when a queued task has ended without starting. */
   taskUnqueued(): void {
     this.#queuedCount = Math.max(0, this.#queuedCount - 1)
   }

@@ -79,7 +79,7 @@ export class TokenCount {
 /** Text that may be counted later. Stores only the part that `TokenCount` would encode. */
 export class UncountedText {
   readonly #joined: string[] = []
-  /** Strings that are not joined yet. In V8 they take twice as much memory as the joined string. */
+  /** Strings not joined yet. In V8 they take twice as much memory as the joined string. */
   #pieces: string[] = []
   #chars = 0
   #keptChars = 0

@@ -69,7 +69,7 @@ export class ReplyUse {
    * Model calls without a usage report, oldest first. A call can start before the report of the previous one is read.
    */
   #steps: OpenStep[] = []
-  /** Bytes since the last report. `#texts` is the text that is not counted yet. */
+  /** Bytes since the last report. `#texts` is the text that has not been counted yet. */
   #bytes = { text: 0, reasoning: 0 }
   #texts = uncounted()
   #counts: Counts | undefined
@@ -162,7 +162,7 @@ export class ReplyUse {
   }
 
   /**
-   * Applies a usage report to `step`, or else to the oldest open model call. If no call is open, the report covers
+   * Applies a usage report to `step`, by default the oldest open model call. If no call is open, the report covers
    * everything since the last report.
    */
   report(used: ChatUsed, isEstimated: boolean, step = this.#steps[0]): void {

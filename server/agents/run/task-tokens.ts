@@ -17,7 +17,7 @@ import type { Units } from '../../kernel/money.ts'
 import type { ModelStep } from './chat-messages.ts'
 import type { ChatPart } from '../config/define-config.ts'
 
-/** Token rates of a task. `cap` is the maximum cost, or null if the task has a fixed price. */
+/** Token rates for a task. `cap` is the maximum cost, or null if the task has a fixed price. */
 export type TokenTerms = { rates: ChatRates; cap: Units | null }
 
 export type TokenUse = { used: ChatUsed; model: number; isEstimated: boolean }

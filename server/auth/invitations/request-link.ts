@@ -9,8 +9,8 @@ import type { Browser, LoginAccess } from '../logins/log-in.ts'
 import { newSecretToken } from '../logins/login-token.ts'
 import { linkOf } from './manage-invitations.ts'
 
-// Unauthenticated clients can request these links. The response and its timing must not reveal whether the address
-// belongs to a user.
+// Unauthenticated clients can request password and sign-up links. The response and its timing must not reveal whether
+// the address belongs to a user.
 
 const resetLifeMs = 3_600_000
 const signUpLifeMs = 86_400_000

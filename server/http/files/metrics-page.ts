@@ -8,7 +8,7 @@ type MetricsPage = {
   contentType: string
   read: () => Promise<string>
   token: string | null
-  /** URL at which clients reach the service. Null for the listening address. */
+  /** URL at which clients reach the service. Null to use the listening address. */
   baseUrl: string | null
 }
 

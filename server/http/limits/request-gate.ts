@@ -15,8 +15,8 @@ const fallFactorMin = 0.1
 const riseFactor = { filled: 1.1, idle: 1.02 }
 const leastShare = 0.02
 /**
- * Extra slots for users without requests in flight. After a limit falls, the requests in flight may exceed it for
- * seconds.
+ * Extra slots for users without requests in flight, because the requests in flight may exceed a limit for seconds after
+ * it falls.
  */
 const reserve = 16
 
