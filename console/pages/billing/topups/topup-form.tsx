@@ -56,26 +56,20 @@ export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments
               </Button>
             ))}
         </Group>
-        <Group align="flex-end" gap="sm">
-          <TextInput
-            label="Amount in USD"
-            inputMode="decimal"
-            autoComplete="off"
-            leftSection="$"
-            maxLength={20}
-            w={{ base: '100%', xs: 168 }}
-            value={amount}
-            onChange={(event) => {
-              const { value } = event.currentTarget
-              change(() => setAmount(value))
-            }}
-            error={own['amountUsd'] ?? fields['amountUsd']}
-          />
-          {/* Show the loading state until the browser has left the page. */}
-          <Button type="submit" loading={pay.isPending || pay.isSuccess}>
-            {units ? `Pay ${usdText(formatUsd(units))}` : 'Continue to payment'}
-          </Button>
-        </Group>
+        <TextInput
+          label="Amount in USD"
+          inputMode="decimal"
+          autoComplete="off"
+          leftSection="$"
+          maxLength={20}
+          w={{ base: '100%', xs: 168 }}
+          value={amount}
+          onChange={(event) => {
+            const { value } = event.currentTarget
+            change(() => setAmount(value))
+          }}
+          error={own['amountUsd'] ?? fields['amountUsd']}
+        />
         <Checkbox
           label="Save payment method"
           description="Required for auto-recharge"
@@ -89,6 +83,10 @@ export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments
           Between {usdText(minUsd)} and {usdText(maxUsd)}. You pay on Stripe, so this service never receives your card
           number.
         </Text>
+        {/* Show the loading state until the browser has left the page. */}
+        <Button type="submit" loading={pay.isPending || pay.isSuccess} w="fit-content">
+          {units ? `Pay ${usdText(formatUsd(units))}` : 'Continue to payment'}
+        </Button>
       </Stack>
     </form>
   )

@@ -71,9 +71,10 @@ export const topupColumns: readonly Column<Topup>[] = [
   {
     id: 'receipt',
     label: 'Receipt',
+    isLabelHidden: true,
     cell: ({ amountUsd, checkoutUrl, receiptUrl }) => {
       if (receiptUrl !== null) return <Outside href={receiptUrl} what={`Receipt for ${amountUsd} USD`} text="Receipt" />
-      return checkoutUrl === null ? '–' : <Outside href={checkoutUrl} what={`Pay ${amountUsd} USD`} text="Pay" />
+      return checkoutUrl && <Outside href={checkoutUrl} what={`Pay ${amountUsd} USD`} text="Pay" />
     },
   },
 ]

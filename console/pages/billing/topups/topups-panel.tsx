@@ -9,10 +9,10 @@ export function TopupsPanel({ account, payments }: { account: Account; payments:
   return (
     <Stack gap="lg">
       <Panel title="Add credit">
-        <Stack gap="lg">
-          <TopupForm payments={payments} />
-          <TopupList />
-        </Stack>
+        <TopupForm payments={payments} />
+      </Panel>
+      <Panel title="Payment history">
+        <TopupList />
       </Panel>
       <Panel title="Low balance">
         <Stack gap="lg">
