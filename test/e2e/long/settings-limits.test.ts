@@ -37,7 +37,7 @@ testConsole('a key can be created with limits, shows its spending, and its limit
   await page.reload()
   const row = page.getByRole('table', { name: 'Active API keys' }).getByRole('row', { name: 'batch' })
   await row.getByText('$0.0100 of $0.0150 per month').waitFor()
-  await row.getByText('Only text').waitFor()
+  await row.getByText('Agents: text').waitFor()
   const spend = row.getByRole('progressbar', { name: 'Spend of batch' })
   expect(await spend.getAttribute('aria-valuenow')).toBe('66')
   await opened.check('key-limits')

@@ -85,17 +85,17 @@ const limitsColumn: Column<Key> = {
     const spent = spentText(key)
     if (!spent && executionsPerMinute === null && agents === null) return <Text c="dimmed">None</Text>
     return (
-      <>
+      <div className={classes.limits}>
         {spent && <Text>{spent}</Text>}
         {spent && <SpendBar share={spentShare(key)} label={`Spend of ${key.name}`} />}
         {resetsAt !== null && (
           <Text size="sm" c="dimmed">
-            resets <TimeText at={resetsAt} />
+            Resets <TimeText at={resetsAt} />
           </Text>
         )}
         {executionsPerMinute !== null && <Text>{countText(executionsPerMinute)} executions per minute</Text>}
-        {agents && <Text>Only {agents.join(', ')}</Text>}
-      </>
+        {agents && <Text>Agents: {agents.join(', ')}</Text>}
+      </div>
     )
   },
 }
