@@ -6,6 +6,7 @@ import { queryClient } from '../../../app/query-client.ts'
 import { DataTable, type Column } from '../../../parts/data-table.tsx'
 import { EmptyState } from '../../../parts/empty-state.tsx'
 import { ErrorNotice } from '../../../parts/error-notice.tsx'
+import { useNow } from '../../../parts/hooks/use-now.ts'
 import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
 import { notifyDone } from '../../../parts/notify.tsx'
 import { PageLink } from '../../../parts/page-link.tsx'
@@ -124,12 +125,13 @@ function columns(webhookId: string, status: string): Column<WebhookDelivery>[] {
 }
 
 function LastAnswer({ delivery: { attemptedAt, error, httpStatus, nextAttemptAt } }: { delivery: WebhookDelivery }) {
+  const now = useNow()
   return (
     <>
       {attemptedAt === null ? 'None yet' : (error ?? (httpStatus === null ? 'None' : `HTTP ${httpStatus}`))}
       {nextAttemptAt !== null && attemptedAt !== null && (
         <Text size="sm" c="dimmed">
-          Next attempt <TimeText at={nextAttemptAt} />
+          Next attempt {Date.parse(nextAttemptAt) > now ? <TimeText at={nextAttemptAt} /> : 'due'}
         </Text>
       )}
     </>

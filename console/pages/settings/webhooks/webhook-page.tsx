@@ -176,7 +176,7 @@ function Actions({ webhook, onRotate }: { webhook: Webhook; onRotate: () => void
           </Button>
         )}
         <ConfirmButton
-          label="Delete"
+          label="Delete webhook"
           title="Delete this webhook?"
           confirmLabel="Delete webhook"
           onConfirm={remove}
@@ -184,10 +184,10 @@ function Actions({ webhook, onRotate }: { webhook: Webhook; onRotate: () => void
         >
           No more events are sent, and the webhook's secret is deleted. This cannot be undone.
         </ConfirmButton>
+        <Text size="sm" role="status">
+          {test.data && `Test event: ${testText(test.data)}`}
+        </Text>
       </Group>
-      <Text size="sm" role="status" mih={20}>
-        {test.data && `Test event: ${testText(test.data)}`}
-      </Text>
     </Stack>
   )
 }

@@ -76,7 +76,9 @@ const columns: readonly Column<Webhook>[] = [
     label: 'Webhook',
     cell: (webhook) => (
       <>
-        <PageLink href={webhookPath(webhook.id)}>{webhookName(webhook)}</PageLink>
+        <PageLink href={webhookPath(webhook.id)} fw={600}>
+          {webhookName(webhook)}
+        </PageLink>
         {webhook.description !== '' && webhook.url !== null && (
           <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
             {webhook.url}
