@@ -14,7 +14,13 @@ export function EraseAccount({ balanceUsd, hasPassword }: Pick<Account, 'balance
     leaveConsole()
   }
   return (
-    <ConfirmButton label="Erase account" title="Erase your account?" confirmLabel="Erase account" onConfirm={erase}>
+    <ConfirmButton
+      label="Erase account"
+      title="Erase your account?"
+      confirmLabel="Erase account"
+      onConfirm={erase}
+      buttonProps={{ color: 'red', variant: 'light' }}
+    >
       <Stack gap="sm">
         <Text>
           This cannot be undone. Your tasks, chats, keys, webhooks and connectors are deleted. Transactions remain,

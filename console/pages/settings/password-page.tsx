@@ -36,6 +36,9 @@ export function PasswordPage() {
               </EmptyState>
             )}
             <Panel title="Your data">
+              <Text size="sm" c="dimmed" mb="sm">
+                Export a copy of your data, or erase the account.
+              </Text>
               <Group gap="xs">
                 <Button component="a" href={`${basePath}/api/account/export`} download size="xs" variant="default">
                   Export data
