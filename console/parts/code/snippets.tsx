@@ -1,4 +1,4 @@
-import { Tabs, Text } from '@mantine/core'
+import { Box, Tabs, Text } from '@mantine/core'
 import { serviceUrl } from '../../app/service-url.ts'
 import { Disclosure } from '../disclosure.tsx'
 import { PageLink } from '../page-link.tsx'
@@ -19,7 +19,11 @@ export function Snippets({ request, call, isForPlatform = false }: SnippetsProps
 
 /** Collapsed snippets for the end of a form. */
 export function FoldedSnippets(props: SnippetsProps) {
-  return <Disclosure label="Show code">{() => <Snippets {...props} />}</Disclosure>
+  return (
+    <Box mt="xs">
+      <Disclosure label="Show code">{() => <Snippets {...props} />}</Disclosure>
+    </Box>
+  )
 }
 
 /** Like `Snippets`, for code that the caller generates. */

@@ -1,4 +1,4 @@
-import { SimpleGrid, Skeleton, Stack } from '@mantine/core'
+import { Skeleton, Stack } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import type { Economics } from '../../../../client/client.ts'
 import { formatUsd } from '../../../../server/kernel/money.ts'
@@ -11,8 +11,9 @@ import { QueryState } from '../../../parts/query-state.tsx'
 import { countText } from '../../../parts/text/count-text.ts'
 import { Money } from '../../../parts/text/money.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
-import { usdText } from '../../../parts/text/usd-text.ts'
+import { roundedUsdText } from '../../../parts/text/usd-text.ts'
 import { StatTile, StatTiles } from '../../overview/stat-tile.tsx'
+import classes from '../admin.module.css'
 import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
 import { EconomicsChart } from '../economics/economics-chart.tsx'
 import { periodOf, roundedUnits } from '../economics/economics-period.ts'
@@ -69,10 +70,10 @@ export function AdminOverviewPage() {
           )}
         </QueryState>
         <EconomicsChart from={from} to={to} />
-        <SimpleGrid cols={{ base: 1, md: 2 }} spacing="lg">
+        <div className={classes.halves}>
           <FailuresPanel groupBy="agent" />
           <FailuresPanel groupBy="user" />
-        </SimpleGrid>
+        </div>
         <QueryState query={system} skeleton={<Skeleton height={520} />}>
           {(known) => (
             <>
@@ -112,7 +113,7 @@ function Earned({ label, sums }: EarnedProps) {
     <StatTile
       label={label}
       value={<Money usd={sums?.revenueUsd ?? '0.0000'} isRounded />}
-      note={sums ? `Margin ${usdText(formatUsd(roundedUnits(sums.marginUsd)))}` : 'No executions'}
+      note={sums ? `Margin ${roundedUsdText(formatUsd(roundedUnits(sums.marginUsd)))}` : 'No executions'}
     />
   )
 }

@@ -64,6 +64,6 @@ function columnsOf(groupBy: GroupBy): Column<GroupRow>[] {
     },
     { id: 'failures', label: 'Failures', align: 'right', cell: ({ failures }) => countText(failures) },
     { id: 'executions', label: 'Executions', align: 'right', cell: ({ executions }) => countText(executions) },
-    { id: 'rate', label: 'Failure rate', align: 'right', cell: (row) => failureRate(row) ?? '' },
+    { id: 'rate', label: 'Failure rate', align: 'right', cell: (row) => failureRate(row) ?? '–' },
   ]
 }

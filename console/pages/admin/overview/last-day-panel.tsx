@@ -31,14 +31,14 @@ const columns: readonly Column<System['lastDay']['hours'][number]>[] = [
     id: 'wait',
     label: 'Queue time p95',
     align: 'right',
-    cell: ({ waitP95Ms }) => (waitP95Ms === null ? '' : durationText(waitP95Ms)),
+    cell: ({ waitP95Ms }) => (waitP95Ms === null ? '–' : durationText(waitP95Ms)),
   },
   { id: 'ended', label: 'Ended', align: 'right', cell: ({ ended }) => countText(ended) },
   { id: 'failed', label: 'Failed', align: 'right', cell: ({ failed }) => countText(failed) },
   {
     id: 'rate',
-    label: 'Error rate',
+    label: 'Failure rate',
     align: 'right',
-    cell: ({ ended, failed }) => failureRate({ executions: ended, failures: failed }) ?? '',
+    cell: ({ ended, failed }) => failureRate({ executions: ended, failures: failed }) ?? '–',
   },
 ]
