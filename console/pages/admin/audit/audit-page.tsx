@@ -1,4 +1,4 @@
-import { Button, Code, Group, Select, Skeleton, Stack, TextInput } from '@mantine/core'
+import { Box, Button, Code, Group, Select, Skeleton, Stack, TextInput } from '@mantine/core'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import type { AuditAct } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
@@ -8,11 +8,11 @@ import { readCsv } from '../../../parts/download/read-csv.ts'
 import { EmptyState } from '../../../parts/empty-state.tsx'
 import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
 import { PageHeader } from '../../../parts/page-header.tsx'
-import { PageLink } from '../../../parts/page-link.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
+import classes from '../admin.module.css'
 import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
-import { ActorName } from './actor-name.tsx'
+import { ActorName, UserLink } from './actor-name.tsx'
 import { actionNames } from './audit-words.ts'
 
 type Action = AuditAct['action']
@@ -85,14 +85,38 @@ export function AuditPage() {
 }
 
 const columns: Column<AuditAct>[] = [
-  { id: 'action', label: 'Action', cell: ({ action }) => actionNames[action] },
-  { id: 'at', label: 'Time', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
+  {
+    id: 'action',
+    label: 'Action',
+    cell: ({ action }) => <span className={classes.nowrap}>{actionNames[action]}</span>,
+  },
+  {
+    id: 'at',
+    label: 'Time',
+    cell: ({ createdAt }) => (
+      <span className={classes.nowrap}>
+        <TimeText at={createdAt} isExact />
+      </span>
+    ),
+  },
   {
     id: 'user',
     label: 'User',
-    cell: ({ userId }) => (userId === null ? '—' : <PageLink href={`/admin/users/${userId}`}>{userId}</PageLink>),
+    cell: ({ userId }) => (userId === null ? '–' : <UserLink id={userId} />),
   },
   { id: 'actor', label: 'Actor', cell: (act) => <ActorName act={act} /> },
-  { id: 'client', label: 'IP address', cell: ({ client: address }) => address ?? '—' },
-  { id: 'change', label: 'Change', cell: ({ change }) => (change === '{}' ? '—' : <Code>{change}</Code>) },
+  { id: 'client', label: 'IP address', cell: ({ client: address }) => address ?? '–' },
+  {
+    id: 'change',
+    label: 'Change',
+    cell: ({ change }) =>
+      change === '{}' ? (
+        '–'
+      ) : (
+        <Box miw={200} style={{ overflowWrap: 'anywhere' }}>
+          {/* The spaces let the line break between values. */}
+          <Code style={{ boxDecorationBreak: 'clone' }}>{change.replaceAll(',"', ', "')}</Code>
+        </Box>
+      ),
+  },
 ]
