@@ -16,7 +16,13 @@ import { RoleBadge } from '../users/user-states.tsx'
 export function InvitationTable({ invitations }: { invitations: readonly Invitation[] }) {
   const now = useNow()
   return (
-    <DataTable caption="Invitations and links" columns={columnsAt(now)} rows={invitations} rowKey={({ id }) => id} />
+    <DataTable
+      caption="Invitations and links"
+      columns={columnsAt(now)}
+      rows={invitations}
+      rowKey={({ id }) => id}
+      isWide
+    />
   )
 }
 
