@@ -114,8 +114,8 @@ function Groups({ economics: { groupBy, groupCount, groups } }: { economics: Eco
     <Panel title={`By ${by}`}>
       <DataTable
         caption={`Totals by ${by}`}
-        columns={columnsOf(groupBy)}
-        rows={groups}
+        columns={columnsOf(groupBy, groups)}
+        rows={groupBy === 'day' ? groups.toReversed() : groups}
         rowKey={({ value }) => value}
         isWide
       />
@@ -124,13 +124,12 @@ function Groups({ economics: { groupBy, groupCount, groups } }: { economics: Eco
   )
 }
 
-function columnsOf(groupBy: GroupBy): Column<GroupRow>[] {
-  const amount = (id: keyof GroupRow, label: string): Column<GroupRow> => ({
-    id,
-    label,
-    align: 'right',
-    cell: (row) => <Money usd={String(row[id])} isExact />,
-  })
+function columnsOf(groupBy: GroupBy, rows: readonly GroupRow[]): Column<GroupRow>[] {
+  const amount = (id: keyof GroupRow, label: string): Column<GroupRow> => {
+    // Provider costs have nine decimals. Shows only four if the others are zero in all rows.
+    const end = rows.every((row) => String(row[id]).endsWith('00000')) ? -5 : undefined
+    return { id, label, align: 'right', cell: (row) => <Money usd={String(row[id]).slice(0, end)} isExact /> }
+  }
   return [
     { id: 'value', label: groupNames[groupBy], cell: (row) => <GroupName groupBy={groupBy} row={row} /> },
     {
