@@ -63,7 +63,7 @@ export function PaymentsPage() {
                 />
               </Panel>
               <div>
-                <Group mb="sm" gap="sm" align="flex-end">
+                <Group mb="lg" gap="sm" align="flex-end">
                   <NativeSelect
                     label="Status"
                     data={[
@@ -93,22 +93,24 @@ export function PaymentsPage() {
                     isWide
                   />
                 )}
-                <Group justify="flex-end" mt="sm" gap="xs">
-                  <Button
-                    variant="default"
-                    disabled={places.length === 0}
-                    onClick={() => setPlaces(places.slice(0, -1))}
-                  >
-                    Previous
-                  </Button>
-                  <Button
-                    variant="default"
-                    disabled={next === undefined}
-                    onClick={() => next !== undefined && setPlaces([...places, next])}
-                  >
-                    Next
-                  </Button>
-                </Group>
+                {(places.length > 0 || next !== undefined) && (
+                  <Group justify="flex-end" mt="sm" gap="xs">
+                    <Button
+                      variant="default"
+                      disabled={places.length === 0}
+                      onClick={() => setPlaces(places.slice(0, -1))}
+                    >
+                      Previous
+                    </Button>
+                    <Button
+                      variant="default"
+                      disabled={next === undefined}
+                      onClick={() => next !== undefined && setPlaces([...places, next])}
+                    >
+                      Next
+                    </Button>
+                  </Group>
+                )}
               </div>
             </>
           )}
