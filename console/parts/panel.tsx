@@ -11,7 +11,7 @@ export function Panel({ title, actions, children }: PanelProps) {
   const id = useId()
   return (
     <Paper component="section" withBorder p="md" aria-labelledby={id}>
-      <Group justify="space-between" mb="sm" gap="xs">
+      <Group justify="space-between" mb="sm" gap="xs" mih={26}>
         <Title order={2} id={id}>
           {title}
         </Title>
