@@ -150,9 +150,9 @@ function ChatRates({ name, rates }: { rates: NonNullable<Agent['chatPricing']>; 
     <DataTable
       caption={`Chat rates of ${name}`}
       columns={[
-        { id: 'what', label: 'Chat', cell: ({ what }) => what },
-        { id: 'unit', label: 'Unit', cell: ({ unit }) => unit },
-        { id: 'rate', label: 'Rate', align: 'right', cell: ({ usd }) => <Money usd={usd} isExact /> },
+        { id: 'what', label: 'Chat', phone: 'title', cell: ({ what }) => what },
+        { id: 'unit', label: 'Unit', phone: 'line', cell: ({ unit }) => unit },
+        { id: 'rate', label: 'Rate', align: 'right', phone: 'aside', cell: ({ usd }) => <Money usd={usd} isExact /> },
       ]}
       rows={rows}
       rowKey={({ what }) => what}
@@ -164,7 +164,7 @@ function HowToChange({ agent }: { agent: Agent | undefined }) {
   return (
     <Panel title="Change agents and prices">
       <Stack gap="sm">
-        <Text maw={720}>
+        <Text maw={720} style={{ textWrap: 'pretty' }}>
           Agents, prices and visibility are set in <code>errand.config.ts</code>. Edit the file, then restart the
           service. Running tasks are given time to finish. New prices apply to tasks created and messages sent after the
           restart.
