@@ -120,15 +120,15 @@ function ServicePanel({ system: { accepting, nodeVersion, startedAt, uptimeSecon
   return (
     <Panel
       title="Service"
-      actions={<StatusBadge status={accepting ? 'ok' : 'warning'} label={accepting ? 'Accepting' : 'Stopping'} />}
+      actions={<StatusBadge status={accepting ? 'ok' : 'warning'} label={accepting ? 'Accepting tasks' : 'Stopping'} />}
     >
       <KeyValueList
         rows={[
           ['Version', version],
-          ['Node', nodeVersion],
+          ['Node.js', nodeVersion],
           ['Uptime', lengthText(uptimeSeconds)],
           ['Started', <TimeText key="started" at={startedAt} isExact />],
-          ['New tasks', accepting ? 'Accepted' : 'Rejected because the service is stopping'],
+          ['New tasks', !accepting && 'Rejected because the service is stopping'],
         ]}
       />
     </Panel>
