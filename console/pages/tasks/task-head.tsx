@@ -1,4 +1,4 @@
-import { Group, Text } from '@mantine/core'
+import { Group } from '@mantine/core'
 import type { Task } from '../../../client/client.ts'
 import { StatusBadge, type BadgeStatus } from '../../parts/status-badge.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
@@ -15,17 +15,15 @@ export function taskMark({ error, status }: Task): string {
 
 type Headed = Pick<Task, 'completedAt' | 'costUsd' | 'createdAt' | 'error' | 'refundedUsd' | 'startedAt' | 'status'>
 
-export function TaskHead({ agentName, task }: { agentName: string; task: Headed }) {
+export function TaskHead({ agentName, task }: { agentName?: string; task: Headed }) {
   const { completedAt, createdAt, error, startedAt, status } = task
   const ranMs = startedAt && completedAt ? Date.parse(completedAt) - Date.parse(startedAt) : undefined
   return (
-    <Group gap="sm">
+    <Group gap="sm" style={{ rowGap: 4 }}>
       <span role="status" aria-live="polite">
         <StatusBadge status={taskLook(status, error?.code)} />
       </span>
-      <Text component="span" inherit>
-        {agentName}
-      </Text>
+      {agentName && <span>{agentName}</span>}
       <span>
         <TaskCost task={task} />
       </span>

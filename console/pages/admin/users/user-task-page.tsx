@@ -1,4 +1,4 @@
-import { Box, Stack, Text } from '@mantine/core'
+import { Stack, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useParams } from 'wouter'
 import { ErrandClientError, type UserTask } from '../../../../client/client.ts'
@@ -14,6 +14,7 @@ import type { BadgeStatus } from '../../../parts/status-badge.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { durationText } from '../../../parts/text/duration-text.ts'
 import { LogPanel } from '../../tasks/log-panel.tsx'
+import { wholeRefundUsd } from '../../tasks/task-cost.tsx'
 import { TaskFailure } from '../../tasks/task-failure.tsx'
 import { TaskHead } from '../../tasks/task-head.tsx'
 import { taskLook } from '../../tasks/task-state.ts'
@@ -41,14 +42,13 @@ export function UserTaskPage() {
       <PageHeader
         title={isMissing ? 'Task not found' : (task.data?.endpointId ?? 'Task')}
         back={{ href: `${userPath}?list=tasks`, label: user.data?.email ?? 'User' }}
-        description={task.data && <TaskHead task={task.data} agentName={task.data.agentId} />}
+        description={task.data && <TaskHead task={task.data} />}
       />
       {isMissing ? (
         <EmptyState title="This user has no task with this ID" />
       ) : (
         <QueryState query={task}>{(data) => <Facts task={data} />}</QueryState>
       )}
-      <Box mt="lg"></Box>
     </>
   )
 }
@@ -76,8 +76,12 @@ function Facts({ task }: { task: UserTask }) {
       <Panel title="Cost">
         <KeyValueList
           rows={[
-            ['Charged', <Money key="charged" usd={task.maxCostUsd ?? task.costUsd} />],
-            ['Refunded', <Money key="refunded" usd={task.refundedUsd} />],
+            [
+              'Cost',
+              <Money key="cost" usd={wholeRefundUsd(task) === undefined ? task.costUsd : '0.0000'} fw={600} isExact />,
+            ],
+            ['Charged', <Money key="charged" usd={task.maxCostUsd ?? task.costUsd} isExact />],
+            ['Refunded', <Money key="refunded" usd={task.refundedUsd} isExact />],
           ]}
         />
       </Panel>
