@@ -10,6 +10,8 @@ const ownPages: readonly (readonly [prefix: string, path: (id: string) => string
   ['key_', (id) => `/settings/keys/${id}`],
   ['con_', () => '/settings/connectors'],
   ['hook_', (id) => `/settings/webhooks/${id}`],
+  ['txn_', (id) => `/billing/receipt?transactionId=${id}`],
+  ['turn_', (id) => `/billing/receipt?turnId=${id}`],
 ]
 type Who = Pick<Account, 'isAdmin' | 'userId'>
 

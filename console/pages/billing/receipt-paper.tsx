@@ -7,6 +7,7 @@ import { Money } from '../../parts/text/money.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { StatusBadge } from '../../parts/status-badge.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
+import { taskLook } from '../tasks/task-state.ts'
 import { ReceiptLines } from './receipt-lines.tsx'
 import type { Receipt } from './receipt.ts'
 import { SellerLines } from './seller-lines.tsx'
@@ -29,7 +30,7 @@ export function ReceiptPaper({ receipt, task, account }: ReceiptPaperProps) {
               <TimeText at={charge.createdAt} isExact />
             </Text>
           </Box>
-          {task && <StatusBadge status={task.status} />}
+          {task && <StatusBadge status={taskLook(task.status, task.error?.code)} />}
         </Group>
         <KeyValueList
           rows={[
@@ -49,7 +50,12 @@ export function ReceiptPaper({ receipt, task, account }: ReceiptPaperProps) {
             ],
             ['Chat turn', turnId !== undefined && <CopyText value={turnId} what="turn ID" />],
             ['Model', model],
-            ['Failure reason', task?.error && `${task.error.code}: ${task.error.message}`],
+            [
+              'Failure reason',
+              task?.error &&
+                taskLook(task.status, task.error.code) === 'failed' &&
+                `${task.error.code}: ${task.error.message}`,
+            ],
           ]}
         />
         <ReceiptLines receipt={receipt} />
