@@ -1,4 +1,5 @@
-import { Group, NativeSelect, TextInput } from '@mantine/core'
+import { Group, MultiSelect, NativeSelect, TextInput } from '@mantine/core'
+import { nameOf, useAllAgents } from '../../chat/list/session-list.ts'
 import { resets, type LimitReset, type LimitsDraft } from './key-limits.ts'
 
 type KeyLimitFieldsProps = {
@@ -8,6 +9,9 @@ type KeyLimitFieldsProps = {
 }
 
 export function KeyLimitFields({ draft, errorOf, onChange }: KeyLimitFieldsProps) {
+  const { data: agents = [] } = useAllAgents()
+  // A removed agent stays in the limits of a key.
+  const ids = [...new Set([...agents.map(({ id }) => id), ...draft.agents])]
   const change = (part: Partial<LimitsDraft>) => onChange({ ...draft, ...part })
   return (
     <>
@@ -42,12 +46,15 @@ export function KeyLimitFields({ draft, errorOf, onChange }: KeyLimitFieldsProps
         onChange={(event) => change({ executionsPerMinute: event.currentTarget.value })}
         error={errorOf('executionsPerMinute')}
       />
-      <TextInput
+      <MultiSelect
         label="Allowed agents"
-        description="Comma-separated agent IDs. Leave empty for all agents."
-        autoComplete="off"
+        description="Leave empty for all agents."
+        data={ids.map((id) => ({ value: id, label: nameOf(id, agents) }))}
+        searchable
+        clearable
+        clearButtonProps={{ 'aria-label': 'All agents' }}
         value={draft.agents}
-        onChange={(event) => change({ agents: event.currentTarget.value })}
+        onChange={(next) => change({ agents: next })}
         error={errorOf('agents')}
       />
     </>

@@ -5,8 +5,8 @@ import { usdUnits } from '../../../parts/text/usd-units.ts'
 
 export type LimitReset = NonNullable<Key['limitReset']>
 
-/** The user's input for the limits of a key. An empty string means no limit. */
-export type LimitsDraft = { limitUsd: string; limitReset: LimitReset; executionsPerMinute: string; agents: string }
+/** The user's input for the limits of a key. An empty string or list means no limit. */
+export type LimitsDraft = { limitUsd: string; limitReset: LimitReset; executionsPerMinute: string; agents: string[] }
 
 export const limitFields = ['limitUsd', 'limitReset', 'executionsPerMinute', 'agents'] as const
 
@@ -22,7 +22,7 @@ export function draftOf(key?: Key): LimitsDraft {
     limitUsd: key?.limitUsd ?? '',
     limitReset: key?.limitReset ?? 'never',
     executionsPerMinute: String(key?.executionsPerMinute ?? ''),
-    agents: key?.agents?.join(', ') ?? '',
+    agents: key?.agents ?? [],
   }
 }
 
@@ -41,15 +41,11 @@ export function limitErrors({
 /** Converts the input to request fields. Null means no limit. */
 export function limitsInput(draft: LimitsDraft) {
   const limitUsd = draft.limitUsd.trim()
-  const agents = draft.agents
-    .split(',')
-    .map((id) => id.trim())
-    .filter((id) => id !== '')
   return {
     limitUsd: limitUsd === '' ? null : limitUsd,
     ...(limitUsd !== '' && { limitReset: draft.limitReset }),
     executionsPerMinute: draft.executionsPerMinute.trim() === '' ? null : Number(draft.executionsPerMinute),
-    agents: agents.length === 0 ? null : agents,
+    agents: draft.agents.length === 0 ? null : draft.agents,
   }
 }
 
