@@ -124,11 +124,15 @@ function columns(webhookId: string, status: string): Column<WebhookDelivery>[] {
   ]
 }
 
-function LastAnswer({ delivery: { attemptedAt, error, httpStatus, nextAttemptAt } }: { delivery: WebhookDelivery }) {
+/** The last response is dimmed until the next attempt, whose response replaces it. */
+function LastAnswer({ delivery }: { delivery: WebhookDelivery }) {
+  const { attemptedAt, error, httpStatus, nextAttemptAt, status } = delivery
   const now = useNow()
   return (
     <>
-      {attemptedAt === null ? 'None yet' : (error ?? (httpStatus === null ? 'None' : `HTTP ${httpStatus}`))}
+      <Text inherit {...(status === 'pending' && { c: 'dimmed' })}>
+        {attemptedAt === null ? 'None yet' : (error ?? (httpStatus === null ? 'None' : `HTTP ${httpStatus}`))}
+      </Text>
       {nextAttemptAt !== null && attemptedAt !== null && (
         <Text size="sm" c="dimmed">
           Next attempt {Date.parse(nextAttemptAt) > now ? <TimeText at={nextAttemptAt} /> : 'due'}

@@ -21,7 +21,7 @@ import { StatusBadge } from '../../../parts/status-badge.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { renewWebhooks, UnwrapCode, WebhookDialog, type WebhookRequest } from './webhook-dialog.tsx'
 import { WebhookDeliveries } from './webhook-deliveries.tsx'
-import { deliveryLook, webhookLook, webhookName, whyNot } from './webhook-words.ts'
+import { deliveryLook, successText, webhookLook, webhookName, whyNot } from './webhook-words.ts'
 import { goTo } from '../../../app/service-url.ts'
 
 export function WebhookPage() {
@@ -113,12 +113,6 @@ function WebhookView({ webhook }: { webhook: Webhook }) {
       <WebhookDialog request={request} isOpen={isOpen} onClose={() => setOpen(false)} />
     </Stack>
   )
-}
-
-function successText({ recent: { failed, succeeded } }: Webhook): string {
-  const total = succeeded + failed
-  if (total === 0) return 'No deliveries finished yet'
-  return `${Math.floor((100 * succeeded) / total)}% of the last ${total === 1 ? 'delivery' : `${total} deliveries`}`
 }
 
 function LastFailure({ at, error }: NonNullable<Webhook['lastFailure']>) {

@@ -50,3 +50,9 @@ export function webhookName({ description, url }: Pick<Webhook, 'description' | 
 export function webhookPath(webhookId: string): string {
   return `/settings/webhooks/${encodeURIComponent(webhookId)}`
 }
+
+export function successText({ recent: { failed, succeeded } }: Webhook): string {
+  const total = succeeded + failed
+  if (total === 0) return 'No deliveries finished yet'
+  return `${Math.floor((100 * succeeded) / total)}% of the last ${total === 1 ? 'delivery' : `${total} deliveries`}`
+}
