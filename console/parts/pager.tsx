@@ -1,4 +1,5 @@
 import { Button, Group, Text } from '@mantine/core'
+import type { MouseEvent } from 'react'
 
 type PagerProps = {
   total: number
@@ -28,15 +29,32 @@ export function Pager({ total, limit, offset, onChange, what }: PagerProps) {
             size="xs"
             variant="default"
             disabled={offset === 0}
-            onClick={() => onChange(Math.max(0, offset - limit))}
+            onClick={(event) => {
+              onChange(Math.max(0, offset - limit))
+              scrollToStart(event)
+            }}
           >
             Previous
           </Button>
-          <Button size="xs" variant="default" disabled={last >= total} onClick={() => onChange(offset + limit)}>
+          <Button
+            size="xs"
+            variant="default"
+            disabled={last >= total}
+            onClick={(event) => {
+              onChange(offset + limit)
+              scrollToStart(event)
+            }}
+          >
             Next
           </Button>
         </Group>
       )}
     </Group>
   )
+}
+
+/** Scrolls up to the start of the list, whose next page replaces it. */
+function scrollToStart({ currentTarget }: MouseEvent<HTMLButtonElement>): void {
+  const top = currentTarget.closest('nav')?.parentElement?.getBoundingClientRect().top ?? 0
+  scrollBy(0, Math.min(0, top - innerHeight / 2))
 }

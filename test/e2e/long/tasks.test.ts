@@ -91,6 +91,7 @@ testConsole(
     await page.getByRole('button', { name: 'Next' }).click()
     await range.getByText('26–50 of 10,000').waitFor()
     expect(new URL(page.url()).search).toBe('?offset=25')
+    await expect.poll(() => page.evaluate(() => scrollY)).toBe(0)
     await opened.open('/tasks?offset=9975')
     await range.getByText('9,976–10,000 of 10,000').waitFor()
     expect(await page.getByRole('button', { name: 'Next' }).isDisabled()).toBe(true)
