@@ -88,7 +88,7 @@ function LiveError({ overview: { account, pending, processing, tasks, transactio
 
 /** For a new account, shows the first steps instead of empty lists. */
 function OverviewBody({ overview }: { overview: LiveOverview }) {
-  const { isNew, pending, processing, tasks, transactions, usage } = overview
+  const { isNew, pending, processing, replying, tasks, transactions, usage } = overview
   if (isNew === undefined) return <Skeleton height={260} aria-busy="true" />
   if (isNew) {
     return (
@@ -101,7 +101,7 @@ function OverviewBody({ overview }: { overview: LiveOverview }) {
   return (
     <>
       <SpendPanel usage={usage} />
-      <RunningTasks processing={processing} pending={pending} />
+      <RunningTasks processing={processing} pending={pending} replying={replying} />
       <SimpleGrid cols={{ base: 1, xl: 2 }} spacing="lg">
         <NewestTasks tasks={tasks} />
         <NewestTransactions transactions={transactions} />

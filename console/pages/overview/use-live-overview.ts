@@ -8,6 +8,8 @@ import { accountKey } from '../../app/use-account.ts'
 const live = { refetchInterval: 4000, refetchIntervalInBackground: false, refetchOnWindowFocus: true } as const
 const newestMax = 6
 const runningMax = 5
+/** Chats are listed by last use, so a reply in progress is among the first. */
+const chatsMax = 25
 
 function useLiveTasks(input: { status?: 'pending' | 'processing'; limit: number }) {
   return useQuery({
@@ -28,6 +30,12 @@ export function useLiveOverview(days: number) {
     queryFn: ({ signal }) => client.transactions.list({ limit: newestMax }, { signal }),
     ...live,
   })
+  const sessions = useQuery({
+    queryKey: ['sessions', { order: 'active', limit: chatsMax }],
+    queryFn: ({ signal }) => client.sessions.list({ order: 'active', limit: chatsMax }, { signal }),
+    ...live,
+  })
+  const replying = sessions.data?.sessions.filter(({ isReplying }) => isReplying) ?? []
   const chats = useQuery({
     queryKey: ['transactions', { type: 'chat_charge', limit: 1 }],
     queryFn: ({ signal }) => client.transactions.list({ type: 'chat_charge', limit: 1 }, { signal }),
@@ -40,7 +48,16 @@ export function useLiveOverview(days: number) {
     placeholderData: keepPreviousData,
   })
   useUsageAfter(transactions.data?.transactions[0]?.id)
-  return { account, processing, pending, tasks, transactions, usage, isNew: isNewAccount(tasks.data, chats.data) }
+  return {
+    account,
+    processing,
+    pending,
+    tasks,
+    transactions,
+    usage,
+    replying,
+    isNew: isNewAccount(tasks.data, chats.data),
+  }
 }
 
 export type LiveOverview = ReturnType<typeof useLiveOverview>

@@ -41,6 +41,12 @@ testConsole(
     const other = await secondTab(opened, '/chat')
     await other.getByText('Replying').waitFor()
     await opened.check('chat-replying')
+    const overview = await secondTab(opened, '/')
+    await overview
+      .getByRole('table', { name: 'Replies in progress' })
+      .getByRole('link', { name: 'What is new?' })
+      .waitFor()
+    await overview.close()
     await page.keyboard.press('Escape')
     await announced(page, 'The reply was cut off')
     await page.getByRole('img', { name: 'Replying' }).waitFor({ state: 'detached' })

@@ -44,7 +44,7 @@ testConsole(
     expect(await tile(page, 'Rate limit remaining').textContent()).toMatch(/Next increase in \d+\ss, at \d\d:\d\d:\d\d/)
 
     open()
-    await page.getByText('No running tasks.').waitFor()
+    await page.getByText('No running tasks or replies.').waitFor()
     await page.getByRole('table', { name: 'Recent tasks' }).getByText('Completed').waitFor()
     await page.getByRole('table', { name: 'Recent tasks' }).getByRole('link').click()
     await page.waitForURL(`**/tasks/${body.taskId}`)
