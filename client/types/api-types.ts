@@ -910,6 +910,12 @@ export type PlatformKeyDetails = {
   expiresAt: string | null
   revokedAt: string | null
   lastUsedAt: string | null
+  /** The last 10 IP addresses from which the key was used, newest first */
+  lastAddresses: {
+    address: string
+    /** ISO 8601 UTC timestamp with milliseconds */
+    lastUsedAt: string
+  }[]
   /** The last 30 UTC days, including today, oldest first */
   creditDays: {
     /** UTC day */

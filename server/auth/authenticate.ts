@@ -120,7 +120,7 @@ async function byPlatformKey(
     )
   }
   const asked = readActingUser(request)
-  platformUses.used(key.id, now)
+  platformUses.used(key.id, now, clients.addressOf(request))
   if (asked) return await actFor(parts, key, asked)
   return { platform: { keyId: key.id, scopes: key.scopes } }
 }

@@ -1,6 +1,7 @@
+import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { FakeClock } from '../support/fake-clock.ts'
-import { startService } from '../support/test-service.ts'
+import { newDataDir, startService, type TestService } from '../support/test-service.ts'
 import { PlatformCalls } from './platform-calls.ts'
 import { expectStatus, signUp, signUpAdmin } from './signed-in.ts'
 
@@ -318,4 +319,34 @@ test("a platform key's page shows its users, its credit by day and its client to
   expect((await service.get('/api/account', token.token)).status).toBe(401)
   expect(await expectStatus(200, browser.get(path))).toMatchObject({ clientTokens: [], clientTokensTotal: 0 })
   await service.stop()
+})
+
+test("a platform key's page shows the last addresses that used it, newest first, also after a restart", async () => {
+  const clock = new FakeClock()
+  const dataDir = newDataDir()
+  const start = () => startService({ clock, dataDir, trustedProxies: ['127.0.0.1'] })
+  const first = await start()
+  const platform = await PlatformCalls.open(first, { addresses: ['203.0.113.0/24'] })
+  const useFrom = async (service: TestService, address: string) => {
+    const calls = new PlatformCalls(service, { id: platform.keyId, key: platform.key })
+    const { status } = await calls.call('GET', '/api/users', { headers: { 'X-Forwarded-For': address } })
+    clock.advance(1000)
+    return status
+  }
+  for (let n = 1; n <= 6; n++) expect(await useFrom(first, `203.0.113.${n}`)).toBe(200)
+  expect(await useFrom(first, '198.51.100.1')).toBe(403)
+  await first.stop()
+
+  const second = await start()
+  for (const n of [7, 5, 8, 9, 10, 11]) expect(await useFrom(second, `203.0.113.${n}`)).toBe(200)
+  await second.stop()
+  const third = await start()
+  const { browser } = await signUpAdmin(third)
+  const shown = browser.get(`/api/platform-keys/${platform.keyId}`)
+  const { lastAddresses, lastUsedAt } = await expectStatus(200, shown)
+  const used = lastAddresses.map(({ address }: { address: string }) => Number(address.split('.').at(-1)))
+  expect(used).toEqual([11, 10, 9, 8, 5, 7, 6, 4, 3, 2])
+  expect(lastAddresses[0].lastUsedAt).toBe(lastUsedAt)
+  await third.stop()
+  rmSync(dataDir, { recursive: true })
 })

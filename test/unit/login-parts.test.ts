@@ -10,7 +10,7 @@ import { ErrandError } from '../../server/kernel/errors.ts'
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-type Use = { id: string; at: number }
+type Use = { id: string; at: number; addresses: { address: string; at: number }[] }
 
 function recordedUses({ fails = false } = {}) {
   const written: Use[][] = []
@@ -34,14 +34,24 @@ test('writes the latest use of each login every ten seconds in one batch', async
   await vi.advanceTimersByTimeAsync(1)
   expect(written).toEqual([
     [
-      { id: 'login_a', at: 3 },
-      { id: 'login_b', at: 2 },
+      { id: 'login_a', at: 3, addresses: [] },
+      { id: 'login_b', at: 2, addresses: [] },
     ],
   ])
   uses.used('login_b', 4)
   await vi.advanceTimersByTimeAsync(10_000)
-  expect(written.slice(1)).toEqual([[{ id: 'login_b', at: 4 }]])
+  expect(written.slice(1)).toEqual([[{ id: 'login_b', at: 4, addresses: [] }]])
   await uses.close()
+})
+
+test('writes the last ten addresses of a credential with their times', async () => {
+  const { uses, written } = recordedUses()
+  for (let n = 1; n <= 12; n++) uses.used('pkey_a', n, `10.0.0.${n}`)
+  uses.used('pkey_a', 13, '10.0.0.4')
+  uses.used('pkey_a', 14, '')
+  await uses.close()
+  const expected = [3, 5, 6, 7, 8, 9, 10, 11, 12].map((n) => ({ address: `10.0.0.${n}`, at: n }))
+  expect(written).toEqual([[{ id: 'pkey_a', at: 14, addresses: [...expected, { address: '10.0.0.4', at: 13 }] }]])
 })
 
 test('writes nothing if there are no uses; close writes the remaining uses, and nothing after it', async () => {
@@ -50,7 +60,7 @@ test('writes nothing if there are no uses; close writes the remaining uses, and 
   expect(written).toEqual([])
   uses.used('login_a', 1)
   await uses.close()
-  expect(written).toEqual([[{ id: 'login_a', at: 1 }]])
+  expect(written).toEqual([[{ id: 'login_a', at: 1, addresses: [] }]])
   uses.used('login_a', 2)
   await vi.advanceTimersByTimeAsync(60_000)
   expect(written).toHaveLength(1)

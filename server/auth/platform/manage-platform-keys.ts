@@ -82,6 +82,7 @@ export async function getPlatformKey(
   const { tokens, total } = await platform.listKeyTokens({ keyId, limit: tokensMax })
   return {
     ...toPlatformKey(key),
+    lastAddresses: key.lastAddresses.map(({ address, at }) => ({ address, lastUsedAt: isoTime(at) })),
     creditDays: days.map(({ credited, day, taken }) => ({
       date: isoTime(day * dayMs).slice(0, 10),
       creditedUsd: formatUsd(credited),

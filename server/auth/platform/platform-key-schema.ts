@@ -37,6 +37,9 @@ export const PlatformKey = z
 export type PlatformKey = z.output<typeof PlatformKey>
 
 export const PlatformKeyDetails = PlatformKey.extend({
+  lastAddresses: z
+    .array(z.object({ address: z.string(), lastUsedAt: isoTimestamp }))
+    .describe('The last 10 IP addresses from which the key was used, newest first'),
   creditDays: z
     .array(
       z.object({

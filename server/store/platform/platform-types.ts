@@ -41,7 +41,14 @@ export type PlatformKeyRecord = {
   expiresAt: EpochMs | null
   revokedAt: EpochMs | null
   lastUsedAt: EpochMs | null
+  /** The last client addresses, newest first. */
+  lastAddresses: AddressUse[]
 }
+
+export type AddressUse = { address: string; at: EpochMs }
+export const lastAddressesMax = 10
+
+export type TouchPlatformKey = { keyId: string; at: EpochMs; addresses: readonly AddressUse[] }
 
 /** A key's credit and debits of one UTC day, in days since the epoch. */
 export type CreditDay = { day: number; credited: Units; taken: Units }
@@ -109,7 +116,7 @@ export type PlatformStore = {
   /** Returns false if the key does not exist or is already revoked. */
   revokeKey(keyId: string): Promise<boolean>
   /** Records when keys were last used. If a batch is lost, only these times are missing. */
-  touchKeys(uses: readonly { keyId: string; at: EpochMs }[]): Promise<void>
+  touchKeys(uses: readonly TouchPlatformKey[]): Promise<void>
 
   /**
    * Returns the user with this external id, or creates one with an empty account. Throws CONFLICT if the key has

@@ -3,12 +3,15 @@ import type { EpochMs } from '../../kernel/clock.ts'
 import { newId } from '../../kernel/ids.ts'
 import type { Units } from '../../kernel/money.ts'
 import { assertPlatformKeyRoom, usersPerPlatformKeyMax } from '../limits/account-bounds.ts'
-import type {
-  CreatePlatformKey,
-  CreditDay,
-  PlatformKeyHolder,
-  PlatformKeyRecord,
-  PlatformScope,
+import {
+  lastAddressesMax,
+  type AddressUse,
+  type CreatePlatformKey,
+  type CreditDay,
+  type PlatformKeyHolder,
+  type PlatformKeyRecord,
+  type PlatformScope,
+  type TouchPlatformKey,
 } from './platform-types.ts'
 import type { Answer, Op, Reads, Tx } from '../commands/command.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
@@ -17,7 +20,8 @@ type Written<Record extends { scopes: unknown; addresses: unknown }> = Omit<Reco
   scopes: string
   addresses: string | null
 }
-type Row = Written<Omit<PlatformKeyRecord, 'creditedToday' | 'takenToday'>> & {
+type Row = Written<Omit<PlatformKeyRecord, 'creditedToday' | 'takenToday' | 'lastAddresses'>> & {
+  lastAddresses: string | null
   creditDay: number
   credited: Units
   taken: Units
@@ -26,7 +30,7 @@ type Row = Written<Omit<PlatformKeyRecord, 'creditedToday' | 'takenToday'>> & {
 const dayMs = 86_400_000
 
 const names = 'id name hint scopes addresses creditPerDay createdBy createdAt expiresAt'
-const row = columns(`${names} creditDay credited taken usersMade revokedAt lastUsedAt`)
+const row = columns(`${names} creditDay credited taken usersMade revokedAt lastUsedAt lastAddresses`)
 const live = '(revoked_at IS NULL AND coalesce(expires_at > :now, true))'
 
 const insert = statement('platform_key_insert', insertInto('platform_keys', `${names} tokenHash`))
@@ -54,6 +58,10 @@ const touch = statement(
     members,
   }) => `UPDATE platform_keys SET last_used_at = ${greatest}(coalesce(last_used_at, used.at), used.at)
     FROM ${members(':uses')} WHERE platform_keys.id = used.id`,
+)
+const setAddresses = statement(
+  'platform_key_set_addresses',
+  'UPDATE platform_keys SET last_addresses = :lastAddresses WHERE id = :keyId',
 )
 const countMade = statement(
   'platform_key_count_user',
@@ -126,8 +134,26 @@ export function* revokePlatformKey(tx: Tx, keyId: string): Op<boolean> {
   return (yield* tx.run(revoke, { keyId, now: yield* tx.now() })) === 1
 }
 
-export function* touchPlatformKeys(tx: Tx, uses: readonly { keyId: string; at: EpochMs }[]): Op<void> {
+export function* touchPlatformKeys(tx: Tx, uses: readonly TouchPlatformKey[]): Op<void> {
+  // Locks the rows, so that no other node changes the addresses between the read and the write.
   yield* tx.run(touch, { uses: JSON.stringify(Object.fromEntries(uses.map(({ at, keyId }) => [keyId, at]))) })
+  for (const { addresses, keyId } of uses) {
+    const stored = yield* tx.get(get, { keyId })
+    if (!stored) continue
+    const lastAddresses = JSON.stringify(newestOf([...readAddresses(stored), ...addresses]))
+    if (lastAddresses !== stored.lastAddresses) yield* tx.run(setAddresses, { keyId, lastAddresses })
+  }
+}
+
+function newestOf(uses: readonly AddressUse[]): AddressUse[] {
+  const newestFirst = uses.toSorted((a, b) => b.at - a.at)
+  const isNewest = ({ address }: AddressUse, at: number) =>
+    newestFirst.findIndex((use) => use.address === address) === at
+  return newestFirst.filter(isNewest).slice(0, lastAddressesMax)
+}
+
+function readAddresses({ lastAddresses }: Pick<Row, 'lastAddresses'>): AddressUse[] {
+  return lastAddresses === null ? [] : (JSON.parse(lastAddresses) as AddressUse[])
 }
 
 /**
@@ -162,5 +188,11 @@ function readLists({ addresses, scopes }: { scopes: string; addresses: string | 
 
 function toRecord({ creditDay, credited, taken, ...key }: Row, now: EpochMs): PlatformKeyRecord {
   const isToday = creditDay >= dayOf(now)
-  return { ...key, ...readLists(key), creditedToday: isToday ? credited : 0, takenToday: isToday ? taken : 0 }
+  return {
+    ...key,
+    ...readLists(key),
+    lastAddresses: readAddresses(key),
+    creditedToday: isToday ? credited : 0,
+    takenToday: isToday ? taken : 0,
+  }
 }

@@ -133,6 +133,8 @@ export function peopleTables(
     expiresAt: number('expires_at'),
     revokedAt: number('revoked_at'),
     lastUsedAt: number('last_used_at'),
+    /** JSON list of the last client addresses with their times, newest first. */
+    lastAddresses: text('last_addresses'),
   })
 
   /** Tokens for browsers, valid for at most an hour. */

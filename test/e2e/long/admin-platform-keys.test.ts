@@ -54,8 +54,13 @@ testConsole(
       {},
       { key, headers: { 'Errand-User': user.id } },
     )
+    const { platform } = opened.service.app.store
+    const { keys } = await platform.listKeys({ limit: 1, offset: 0 })
+    const at = Date.now()
+    await platform.touchKeys([{ keyId: keys[0]!.id, at, addresses: [{ address: '203.0.113.7', at }] }])
     await row.getByRole('link', { name: 'shop' }).click()
     await page.getByRole('heading', { name: 'shop' }).waitFor()
+    await page.getByText(/^203\.0\.113\.7, /).waitFor()
     await page.getByRole('table', { name: 'Credit per day' }).getByText('$2.5000').waitFor()
     expect(await page.getByText('Users created').locator('xpath=following-sibling::*[1]').textContent()).toBe('1')
     await opened.check('platform-key')

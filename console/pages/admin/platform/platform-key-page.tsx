@@ -72,6 +72,15 @@ function KeyView({ of: key }: { of: PlatformKeyDetails }) {
             ['Users created', countText(key.usersCreated)],
             ['Created', <TimeText key="created" at={key.createdAt} isExact />],
             ['Last used', lastUsedAt === null ? 'Never' : <TimeText key="used" at={lastUsedAt} isExact />],
+            [
+              'Used from',
+              key.lastAddresses.length > 0 &&
+                key.lastAddresses.map(({ address, lastUsedAt: at }) => (
+                  <div key={address}>
+                    {address}, <TimeText at={at} />
+                  </div>
+                )),
+            ],
             ['Expires', expiresAt === null ? 'Never' : <TimeText key="expires" at={expiresAt} isExact />],
             ['Revoked', key.revokedAt && <TimeText key="revoked" at={key.revokedAt} isExact />],
           ]}

@@ -342,6 +342,7 @@ CREATE TABLE "platform_keys" (
 	"expires_at" bigint,
 	"revoked_at" bigint,
 	"last_used_at" bigint,
+	"last_addresses" text,
 	CONSTRAINT "platform_keys_token_hash_unique" UNIQUE("token_hash")
 );
 --> statement-breakpoint

@@ -367,7 +367,8 @@ CREATE TABLE `platform_keys` (
 	`created_at` integer NOT NULL,
 	`expires_at` integer,
 	`revoked_at` integer,
-	`last_used_at` integer
+	`last_used_at` integer,
+	`last_addresses` text
 ) STRICT;
 --> statement-breakpoint
 CREATE UNIQUE INDEX `platform_keys_token_hash_unique` ON `platform_keys` (`token_hash`);--> statement-breakpoint
