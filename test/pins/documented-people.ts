@@ -195,6 +195,12 @@ export async function checkUsers(checker: Checker): Promise<void> {
   await check(200, `GET ${at}/tasks`)
   await check(200, `GET ${at}/tasks/${taskId}`)
   await check(200, `GET ${at}/sessions`)
+  await signIn(service, userId)
+  const { logins } = (await check(200, `GET ${at}/logins`)).body
+  await check(200, `DELETE ${at}/logins/${logins[0].id}`)
+  await check(404, `DELETE ${at}/logins/${logins[0].id}`)
+  await check(400, `DELETE ${at}/logins/${long}`)
+  await check(400, `GET ${at}/logins?limit=0`)
   await check(200, `GET /api/admin/owners/${taskId}`)
   await check(400, `GET ${at}/tasks?limit=0`)
   await check(400, `GET ${at}/tasks/${long}`)
@@ -226,6 +232,7 @@ export async function checkUsers(checker: Checker): Promise<void> {
     `GET ${nobody}/transactions`,
     `GET ${nobody}/tasks`,
     `GET ${nobody}/sessions`,
+    `GET ${nobody}/logins`,
     ...posts,
   ])
     await check(404, request)
