@@ -1,11 +1,11 @@
-import { Button, Skeleton, Stack, Tabs } from '@mantine/core'
+import { Skeleton, Stack, Tabs } from '@mantine/core'
 import type { Account } from '../../../client/client.ts'
 import { isUnreached } from '../../app/query-client.ts'
 import { useAccount } from '../../app/use-account.ts'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { useSearchField } from '../../parts/hooks/use-search-field.ts'
 import { PageHeader } from '../../parts/page-header.tsx'
-import { RouterLink } from '../../parts/router-link.tsx'
+import { PageLink } from '../../parts/page-link.tsx'
 import { BalanceNotices } from './balance-notices.tsx'
 import { BalanceTiles } from './balance-tiles.tsx'
 import { LimitsPanel } from './limits-panel.tsx'
@@ -21,11 +21,13 @@ export function BillingPage() {
     <>
       <PageHeader
         title="Billing"
-        description="Your balance, and every credit, charge and refund."
-        actions={
-          <Button component={RouterLink} href="/billing/statement" size="xs" variant="default">
-            Statements
-          </Button>
+        description={
+          <>
+            Every credit, charge and refund.{' '}
+            <PageLink href="/billing/statement" underline="always">
+              Statements
+            </PageLink>
+          </>
         }
       />
       <Stack gap="lg">

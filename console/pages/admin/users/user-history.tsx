@@ -27,7 +27,7 @@ const columns: Column<AuditAct>[] = [
     id: 'actor',
     label: 'Actor',
     cell: (act) => (
-      <div style={wraps}>
+      <div style={{ ...wraps, minWidth: 140 }}>
         <ActorName act={act} />
         {act.client !== null && (
           <Text size="sm" c="dimmed">

@@ -112,7 +112,9 @@ type LineProps = { cells: readonly ReactNode[]; usd: string; withPlus?: boolean;
 function Line({ cells: [name, ...others], usd, withPlus = false, isTotal = false }: LineProps) {
   return (
     <tr className={isTotal ? classes.total : undefined}>
-      <th scope="row">{name}</th>
+      <th scope="row" style={{ overflowWrap: 'anywhere' }}>
+        {name}
+      </th>
       {others.map((cell, at) => (
         <td key={at} className={classes.money}>
           {cell}
