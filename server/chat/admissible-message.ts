@@ -50,8 +50,8 @@ export type Admissible = {
 type Parts = DraftParts & { access: ConnectorAccess; catalogue: Catalogue; store: Store }
 
 /**
- * Validates a message and reads its files. The recipient is the agent of the session, or the agent in `setting`. Throws
- * if the message cannot be sent to this agent.
+ * Validates a message and reads its files. The recipient is the session's agent, or the agent in `setting`. Throws if
+ * the message cannot be sent to this agent.
  */
 export async function admissible(parts: Parts, of: Weighing): Promise<Admissible> {
   const { about, beforeFiles, caller, input, isOnlyWeighed = false, onLarge, place, setting } = of

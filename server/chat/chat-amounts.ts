@@ -29,8 +29,8 @@ type AmountsOf = {
   chat: Chat
   rates: ChatRates
   /**
-   * Maximum number of tokens in the history and the message. An agent that reports no usage is charged only for this
-   * part of the prompt.
+   * Maximum number of tokens in the history and the message. If the agent reports no usage, only this part of the
+   * prompt is charged.
    */
   promptTokens: number
   /** Maximum number of tokens in the complete prompt of the first model call. */
@@ -64,7 +64,7 @@ type Prompt = {
   toolTokensMax: number
   history: { messages: readonly { content: string }[]; tokens: number }
   draft: MessageDraft
-  /** Files of the history and of earlier messages in the request. */
+  /** Files in the history and in the request's earlier messages. */
   files: readonly FileTokens[]
 }
 

@@ -77,8 +77,8 @@ export class ChatTurns {
   /** Each session's running turn, or its admission if the turn has not started yet. */
   readonly #sessions = new Map<string, ChatTurn | Admission>()
   /**
-   * Prompt tokens that each session's code or http agent last sent in addition to the messages. The next turn of the
-   * session reserves their cost at admission, which saves a later increase.
+   * Number of prompt tokens that each session's code or http agent last sent in addition to the messages. The
+   * session's next turn reserves their cost at admission, which avoids increasing the hold later.
    */
   readonly #beside = new Map<string, number>()
   readonly #kept: KeptTurns
@@ -380,7 +380,7 @@ export class ChatTurns {
   }
 }
 
-/** A turn that is being admitted, with its Idempotency-Key and the number of requests that wait to read it. */
+/** A turn that is being admitted, with its Idempotency-Key and the number of requests waiting to read it. */
 type Admission = { key: string | null; over: Promise<void>; waiting: number }
 
 type QuotedChat = { rates: ChatRates; most: Units | null }

@@ -45,7 +45,7 @@ export function failureLine({ at, code, cost, message, seq, stopped }: Failure):
 
 /**
  * Returns the single line streamed in reply to a rejected chat request. `error` has a code that stream clients know.
- * The other fields form a standard error body, for clients that read only those.
+ * The other fields form a standard error body, for clients that expect one.
  */
 export function refusalLine({ code, message, status }: ErrandError, at: EpochMs): string {
   const error = { code: streamCode(code), message }

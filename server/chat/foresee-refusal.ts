@@ -12,7 +12,7 @@ const leastSent = { promptTokens: 0, promptTokensMax: 0, maxTokens: undefined, l
 
 /**
  * Throws if the rate limit, another limit or the balance rules out any message to the agent. Call it before reading or
- * writing anything for the message. Unlike opening the turn, it does not count toward the limits.
+ * writing anything for the message. Unlike opening the turn, this check does not count toward the limits.
  */
 export async function foreseeRefusal(
   store: Pick<Store, 'foreseeLimits' | 'getAccount' | 'readRate'>,

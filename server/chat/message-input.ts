@@ -19,7 +19,7 @@ export type EarlierDraft = Pick<ChatMessage, 'role'> & { draft: MessageDraft }
 
 export type MessageSetting = {
   /**
-   * Set for a message without a session. Its `sessionId` then refers to no stored session, and only the receipt is
+   * Set only for a message without a session, whose `sessionId` refers to no stored session. Only its receipt is
    * stored.
    */
   agentId?: string

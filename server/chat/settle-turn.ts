@@ -9,7 +9,7 @@ const settleTriesAnswered = 25
 const faultyTriesMax = 3
 
 /**
- * `closed` means that nothing was charged or stored, because another node closed the turn or its settlement kept
+ * `closed` means that nothing was charged or stored, because another node closed the turn or attempts to settle it kept
  * failing.
  */
 export type Settled = SettledTurn | 'closed'

@@ -12,13 +12,13 @@ import type { Units } from '../kernel/money.ts'
 /** How long to keep reading a stopped model call to get its usage report. Providers react to a stop within a second. */
 const readOnMs = 700
 /**
- * The same time limit for a stopped model call with hidden reasoning. Only the usage report at the end of the call
- * includes that reasoning.
+ * Time limit for a stopped model call with hidden reasoning. Only the usage report at the end of the call includes that
+ * reasoning.
  */
 const readOnHiddenMs = 60_000
 /**
- * The same time limit for a call with hidden reasoning if the session is being deleted. A deletion waits only ten
- * seconds for the session's chat.
+ * Time limit for a call with hidden reasoning if the session is being deleted. A deletion waits only ten seconds for
+ * the session's chat.
  */
 const readOnDeletedMs = 6000
 
@@ -44,7 +44,7 @@ export type TurnEndCode =
   | 'LIMIT_REACHED'
   | 'INTERNAL_ERROR'
 
-/** Set if one of the user's clients requested the stop. */
+/** `stopped` is set if one of the user's clients requested the stop. */
 type TurnEnd = { code: TurnEndCode; message: string; stopped?: true }
 
 export function describeEnd(cause: StopCause | undefined, outcome: RunOutcome): TurnEnd {
@@ -111,8 +111,9 @@ export function isHoldLimit(cause: StopCause | undefined): boolean {
 }
 
 /**
- * Returns how long to keep reading an open model call for its usage. For calls with hidden reasoning it is up to a
- * minute. Otherwise a client could avoid paying for the reasoning by disconnecting just before the usage arrives.
+ * Returns how long to keep reading an open model call for its usage. Allows up to a minute for calls with hidden
+ * reasoning, because otherwise a client could avoid paying for the reasoning by disconnecting just before the usage
+ * arrives.
  */
 export function readOnMsOf(
   cause: StopCause,

@@ -86,8 +86,8 @@ export class TurnHold {
   }
 
   /**
-   * Amount to reserve in advance. Doubles the reserved amount, so that a long reply takes few commits. It is limited to
-   * an eighth of the free amount, because the user's other turns need the rest.
+   * Amount to reserve in advance. Equals the current hold, so that a long reply takes few commits, but is at most an
+   * eighth of the free amount, because the user's other turns need the rest.
    */
   get #ahead(): Units {
     return Math.floor(Math.min(this.#held, this.#free / 8))

@@ -16,7 +16,7 @@ export type ChatTurnParts = {
   clock: Clock
   log: Logger
   meter: Meter
-  /** Memory shared by all replies in progress, in bytes. */
+  /** Memory in bytes, shared by all replies in progress. */
   replyRoom: FairPlaces
   store: Store
   tracing: ServiceTracing | undefined

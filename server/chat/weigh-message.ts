@@ -23,8 +23,8 @@ export type WeighMessage = Pick<Ask, 'input'> & {
   rates: ChatRates
   responseFormat?: ResponseFormat | undefined
   /**
-   * Returns the prompt tokens that the session's agent last sent in addition to the messages. Not used for model
-   * agents, whose prompts are known.
+   * Returns the number of prompt tokens that the session's agent last sent in addition to the messages. Not used for
+   * model agents, whose prompts are known.
    */
   besideOf: (sessionId: string) => number
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * Serializes JSON with sorted object keys, so that equivalent bodies give the same string. Expects parsed JSON within
- * the nesting limit for request bodies. Hashes of the result are stored, so the key order must never change.
+ * Serializes JSON with sorted object keys, so that equivalent bodies produce the same string. Expects parsed JSON
+ * within the nesting limit for request bodies. Hashes of the result are stored, so the key order must never change.
  * Integer-like keys come first, in numeric order, as in every JavaScript object.
  */
 export function canonicalJson(value: unknown): string {

@@ -6,12 +6,12 @@ type Frame = { container: Record<string, unknown> | unknown[]; keys: readonly st
 
 /**
  * Returns the first problem that prevents parsed JSON from being stored and passed to agents, or undefined. Rejects
- * more than 100 levels, lone surrogates, and keys named `__proto__`. Also rejects numbers outside the range of a
- * double, which parse to Infinity and would be stored as null. Uses a stack with one frame per level instead of
+ * nesting deeper than 100 levels, lone surrogates, and keys named `__proto__`. Also rejects numbers outside the range
+ * of a double, which parse to Infinity and would be stored as null. Uses a stack with one frame per level instead of
  * recursion, so that no body can exhaust the call stack or memory.
  */
 export function findUnfitJson(root: unknown): ErrorDetail | undefined {
-  // Wrap the root in an array, so that it is checked like any member. Paths omit the index of that array.
+  // Wrap the root in an array, so that the loop checks it like any nested value. Paths omit the wrapper's index.
   const stack: Frame[] = [{ container: [root], keys: null, next: 0 }]
   for (let frame = stack.at(-1); frame; frame = stack.at(-1)) {
     const { container, keys, next } = frame
@@ -47,7 +47,7 @@ function unfitness(key: string | number, value: unknown): string | undefined {
 
 const halfCharacter = 'an unpaired surrogate'
 
-/** Maximum length of a path in an error. Otherwise, one long key could make the error as large as the body. */
+/** Maximum length of a path in an error, so that one long key cannot make the error as large as the body. */
 const pathCharsMax = 1000
 
 function pathOf(stack: readonly Frame[]): string {

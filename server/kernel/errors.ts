@@ -44,7 +44,7 @@ type ErrandErrorOptions = {
   details?: ErrorDetail[]
   retryAfterSeconds?: number
   /**
-   * Whether a RATE_LIMIT_EXCEEDED concerns a limit other than the execution rate. The response then omits the
+   * Whether a RATE_LIMIT_EXCEEDED error concerns a limit other than the execution rate. If so, the response omits the
    * X-RateLimit headers, because they describe the execution rate and would contradict the error.
    */
   isOtherRate?: boolean

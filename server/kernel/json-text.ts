@@ -30,7 +30,7 @@ export function storedObject(text: string): Record<string, unknown> {
 
 /**
  * Like JSON.stringify, but copies the strings of stored objects. Parsing and serializing them again would double the
- * work for such a response.
+ * cost of the response.
  */
 export function writeJson(value: unknown): string {
   const texts: string[] = (spliced = [])

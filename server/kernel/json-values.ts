@@ -2,15 +2,16 @@ const [quote, backslash, comma, colon, openBrace, openBracket] = [0x22, 0x5c, 0x
 
 /**
  * Maximum length of a property name in JSON. V8 hashes strings of 16,384 characters or more by their length alone. Long
- * names of the same length therefore collide and are compared one by one, so a few megabytes of them take seconds.
+ * names of the same length therefore collide and are compared one by one, so a few megabytes of them take seconds to
+ * parse.
  */
 export const jsonNameBytesMax = 16_000
 
 /**
- * Describes the limit that the JSON exceeds, or returns undefined if there is none. Checks the length of each name, and
- * counts commas and opening brackets to limit the number of values. A parsed value takes up to a hundred bytes, even if
- * its JSON is a single character. A thread that runs out of memory inside JSON.parse cannot be stopped and ends the
- * process.
+ * Returns a description of the limit that the JSON exceeds, or undefined if it exceeds none. Checks the length of each
+ * name, and counts commas and opening brackets to limit the number of values. A parsed value takes up to a hundred
+ * bytes, even if its JSON is a single character. A thread that runs out of memory inside JSON.parse cannot be stopped
+ * and ends the process.
  */
 export function heavinessOf(json: Buffer, valuesMax: number): string | undefined {
   if (json.length <= Math.min(valuesMax, jsonNameBytesMax)) return undefined

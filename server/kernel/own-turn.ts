@@ -1,7 +1,7 @@
-/** User that the work is done for. All unauthenticated clients share null. */
+/** User on whose behalf the work is done. All unauthenticated clients share null. */
 type Owner = string | null
 
-/** Waiting work by owner. Owners are served in this order. */
+/** Queued work by owner. The first owner in the map is served next. */
 const waiting = new Map<Owner, (() => void)[]>()
 let isUnderWay = false
 

@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
 import { assert } from './assert.ts'
 
-/** `current` encrypts new data, and `previous` decrypts data from before a rotation. */
+/** `current` encrypts new data, and `previous` decrypts data that was encrypted before a rotation. */
 export type Secrets = { current: string; previous: readonly string[] }
 
 /**

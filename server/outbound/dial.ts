@@ -102,7 +102,7 @@ function secured(socket: Socket, { peer, url }: Dial): Socket {
 }
 
 /**
- * Callers listen for errors with `once`. Without this listener, an error would crash the process if no caller is
+ * Callers listen for errors with `once`. Without this listener, an error would crash the process when no caller is
  * listening.
  */
 function heard<S extends Socket>(socket: S): S {

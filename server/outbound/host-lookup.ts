@@ -76,7 +76,7 @@ function toAddress(address: string): LookupAddress {
 
 /**
  * Queries both address families. After the first response, waits only briefly for the other. Returns an empty array if
- * neither has an address.
+ * neither family has an address.
  */
 async function ask(name: string, { nameServers, signal }: HostLookup): Promise<string[]> {
   if (signal.aborted) return []

@@ -5,7 +5,7 @@ import { dial, type Dial } from './dial.ts'
 
 /**
  * Maximum idle time of a connection. Common servers close idle connections later: Node and uvicorn after five seconds,
- * most others after more. If the server closes the connection just as a request is sent, the request fails. It is not
+ * most others later still. If the server closes the connection just as a request is sent, the request fails. It is not
  * retried, because the server may have processed it, and a tool could run twice. If the server announces a shorter
  * timeout, Node's agent respects it.
  */

@@ -1,4 +1,4 @@
-/** Describes the remote end of a connection in error messages, which contain neither its address nor a secret. */
+/** Describes the remote end of a connection in error messages. Messages contain neither its address nor any secrets. */
 export type Peer = {
   /** Noun that follows "the" in messages. */
   name: string

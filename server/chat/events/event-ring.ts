@@ -3,9 +3,7 @@ import { turnEventsBytesMax } from '../../store/sessions/turn-types.ts'
 type Piece = { firstSeq: number; lastSeq: number; lines: string }
 
 const ringCharsMax = 1_048_576
-/**
- * Minimum number of characters of its latest events that each turn keeps in memory, even if other turns need the space.
- */
+/** Each turn keeps at least this many characters of its latest events in memory, even if other turns need the space. */
 const ringCharsMin = 65_536
 /** Maximum number of characters that one read returns, and the approximate size of a piece. */
 const readCharsMax = 65_536

@@ -19,7 +19,7 @@ type Of = { caller: Pick<Caller, 'credential' | 'userId'>; turnId: string }
 export const readersMax = 200
 const fullRetrySeconds = 30
 
-/** Reads and stops turns for clients that did not send the turn's message, or that lost the response to it. */
+/** Reads and stops turns for clients that did not send the message or that lost the response. */
 export class ReadTurns {
   readonly #parts: { clock: Clock; store: Store }
   readonly #kept: KeptTurns
@@ -32,7 +32,7 @@ export class ReadTurns {
 
   /**
    * Returns a reader of the events after `after`, including future ones, or undefined if `after` is the last event.
-   * Throws 404, 410 and 429, and 400 if `after` is beyond the last event.
+   * Throws 404, 410 or 429, or 400 if `after` is beyond the last event.
    */
   async open({ after, caller, turnId }: Of & { after: number }): Promise<TurnReader | undefined> {
     const { userId } = caller

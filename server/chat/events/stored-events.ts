@@ -13,8 +13,8 @@ const lookMs = 400
 const pollsMax = 20
 const lookPauseMs = 100
 /**
- * Maximum delay between the settlement of a turn and the write of its last event. `ofNothing` applies to failed turns
- * without a charge.
+ * Maximum delay between settling a turn and writing its last event. `ofNothing` applies to failed turns without a
+ * charge.
  */
 const lateMs = { ofNothing: 2000, ofCharged: 10_000 }
 
@@ -52,7 +52,7 @@ export class StoredEvents implements TurnReader {
       return last !== undefined && isEnd(last.lines)
     }
     let isOver = await endBefore()
-    // The node that ran the turn may still have its events in memory. It stores them on request.
+    // The node that ran the turn may still have the events in memory, and stores them on request.
     for (let looks = 0; store.shared && !first && !isOver && looks < pollsMax; looks++) {
       if (looks === 0) store.shared.signals.send('turn-followed', turn.turnId)
       await new Promise((resolve) => setTimeout(resolve, lookPauseMs))

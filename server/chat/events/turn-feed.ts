@@ -11,7 +11,7 @@ export type TurnReader = {
   leave: () => void
 }
 
-/** How often a node announces that it reads another node's turn, and how long each announcement is valid. */
+/** How often a node announces that it is reading another node's turn, and how long each announcement is valid. */
 export const followMs = 5000
 const followedMs = 2 * followMs
 
@@ -48,7 +48,7 @@ export class TurnFeed {
   #readers = 0
   #producing: Promise<void> | undefined
   #isAlone = false
-  /** Another node is assumed to have a reader until then. */
+  /** Until this time, another node is assumed to have a reader. */
   #followedUntil = -Infinity
   isComplete = false
 

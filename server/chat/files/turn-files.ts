@@ -32,9 +32,9 @@ export type StoredFiles = {
 }
 
 /**
- * Memory limit for the files of all messages and turns, from before admission to the end of the turn. Each file is in
- * memory once: in this thread until the agent's thread has received it, then only there. The heap limit of agent
- * threads does not cover file contents.
+ * Memory limit for the files of all messages and turns. Memory for a file is reserved before the file is read and
+ * released when the turn ends. Each file is in memory once: in this thread until the agent's thread has received it,
+ * then only there. The heap limit of agent threads does not cover file contents.
  */
 const bytesMax = 512 * 1024 * 1024
 const userBytesMax = 128 * 1024 * 1024

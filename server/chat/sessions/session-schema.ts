@@ -22,7 +22,7 @@ const SessionStatus = z.enum(sessionStatuses)
 const sessionId = resourceId.describe('The id returned when the session was created')
 const metadata = jsonObject.describe('Free-form caller data, at most 16 KB of JSON')
 
-// Excludes control characters and lone surrogates, as tag values do.
+// Excludes control characters and lone surrogates, like the pattern for tag values.
 const title = z
   .string()
   .regex(/^[^\p{Cc}\p{Cs}]{1,120}$/u, 'Must be 1 to 120 characters, without control characters')

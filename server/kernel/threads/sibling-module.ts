@@ -1,5 +1,5 @@
 /**
- * Returns the URL of a module in the caller's folder, for the entry point of a thread. The module is a `.ts` file in
+ * Returns the URL of a module in the caller's folder, for use as a thread's entry point. The module is a `.ts` file in
  * the repository and a `.js` file in the package. The extension comes from the caller's URL, because compilers do not
  * change extensions in strings.
  */

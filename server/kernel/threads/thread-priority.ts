@@ -2,8 +2,8 @@ import { readlinkSync } from 'node:fs'
 import { setPriority } from 'node:os'
 
 /**
- * Nice value of agent threads. At 5, they get a quarter of a core next to a busy thread of normal priority. At 10, they
- * get only a tenth.
+ * Nice value of agent threads. At 5, they get a quarter of a core when competing with a busy thread of normal priority.
+ * At 10, they get only a tenth.
  */
 const niceness = 5
 

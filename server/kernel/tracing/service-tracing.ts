@@ -22,7 +22,7 @@ import type { RequestTrace } from './request-trace.ts'
 type RunAgent = { agentId: string; agentName: string | undefined; userId: string }
 type TaskRun = RunAgent & { id: string; endpointId: string; attempt: number }
 type ChatRun = RunAgent & { turnId: string; sessionId: string; request: Span | undefined }
-/** Usage of a run, for the span attributes of the GenAI conventions. `model` is null if unknown. */
+/** A run's usage, for span attributes that follow the GenAI conventions. `model` is null if unknown. */
 export type SpanUsage = {
   model: string | null
   promptTokens: number

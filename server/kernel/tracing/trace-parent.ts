@@ -13,7 +13,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 
 const versionPattern = /^(?!ff)[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:$|-)/
 
-/** Returns the caller's span as the parent of ours, or the root context if it is missing or unreadable. */
+/** Returns the caller's span as the parent of ours, or the root context if the header is missing or malformed. */
 export function remoteContext({ traceparent, tracestate }: IncomingHttpHeaders): Context {
   const match = typeof traceparent === 'string' ? versionPattern.exec(traceparent) : null
   if (!match) return ROOT_CONTEXT
