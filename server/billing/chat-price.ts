@@ -1,7 +1,7 @@
 import type { Units } from '../kernel/money.ts'
 import { billionthsPerUnit, type ExactCost } from '../store/sessions/carried-cost.ts'
 
-/** Prices per token in trillionths of a USD. The numbers equal millionths of a USD per million tokens. */
+/** Prices per token in trillionths of a USD. Numerically equal to millionths of a USD per million tokens. */
 export type TokenRates = {
   input: number
   cacheRead: number
@@ -19,8 +19,8 @@ export type ChatRates = TokenRates & {
   /** Price per tool call in millionths of a USD. */
   toolCall: number
   /**
-   * Rates of model calls with more than `aboveTokens` prompt tokens. The highest of these rates is at least the highest
-   * rate for shorter prompts.
+   * Rates for model calls with more than `aboveTokens` prompt tokens. The highest of these rates is at least the
+   * highest rate for shorter prompts.
    */
   longContext: (TokenRates & { aboveTokens: number }) | null
   /** Id of the model with these rates. Set only for `model` agents. */
@@ -113,8 +113,8 @@ export function ratesByModel(rates: ChatRates): readonly ChatRates[] {
 }
 
 /**
- * Returns the rates of these models, in the same order. A model without stored rates was configured later, and uses the
- * rates of the first model.
+ * Returns the rates of these models, in the same order. A model without stored rates was configured later and uses the
+ * first model's rates.
  */
 export function ratesForModels(rates: ChatRates, ids: readonly (string | null)[]): ChatRates {
   const known = ratesByModel(rates)

@@ -32,7 +32,7 @@ export function dateOf(dayNumber: number): string {
 
 type Read = { groupBy: BookGroup; fromDay: number; toDay: number; userId?: string }
 
-/** Returns the sums of each group and the total. Days are sorted by date, and other groups by charge, highest first. */
+/** Returns the sums for each group and in total. Days are sorted by date, and other groups by charge, highest first. */
 export async function sumBooks(
   store: Pick<Store, 'books'>,
   { fromDay, onRow, toDay, ...of }: Read & { onRow?: (row: BookRow) => void },

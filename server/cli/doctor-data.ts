@@ -20,7 +20,7 @@ const warning = (message: string): Found => ({ status: 'warning', message })
 const problem = (message: string): Found => ({ status: 'problem', message })
 
 const gigabyte = 1024 ** 3
-/** A larger WAL file means that a reader keeps SQLite from checkpointing it. */
+/** A larger WAL file means that a reader is keeping SQLite from checkpointing it. */
 const walBytesMax = gigabyte / 4
 const clockMsMax = 60_000
 /** Network file systems by their magic number from statfs. They lack the shared memory that SQLite's WAL needs. */

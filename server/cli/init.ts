@@ -37,7 +37,7 @@ export async function init(folder: string): Promise<void> {
   )
 }
 
-/** Tarballs to install, by package name. npm gets all other packages from the registry. */
+/** Tarballs to install, by package name. npm downloads all other packages from the registry. */
 type Tarballs = ReadonlyMap<string, string>
 
 /** Packs this Git clone, because the registry may not have its version. */

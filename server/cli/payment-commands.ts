@@ -9,7 +9,7 @@ import { createServiceLog } from '../app/service-log.ts'
 type Options = { data?: string; json?: boolean; days: string; apply?: boolean }
 
 /**
- * Most disputes are opened within 120 days of the payment. Looking back more than a year would only add calls to the
+ * Most disputes are opened within 120 days of the payment, so looking back more than a year would only add calls to the
  * provider.
  */
 const daysMax = 366

@@ -11,7 +11,7 @@ const pageRows = 200
 
 /**
  * Re-encrypts everything with a new secret. The new secret is first added to the data directory in front of the
- * previous one, so that every row stays readable after a crash, even for a running server. Nodes that share a database
+ * previous one, so that every row stays readable after a crash, even by a running server. Nodes that share a database
  * already have both secrets, and need only the new one afterwards. With `lost`, the previous secret is not required,
  * and data encrypted with it stays unreadable.
  */

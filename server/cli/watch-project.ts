@@ -2,7 +2,7 @@ import { watch } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { projectFiles } from '../agents/config/project-modules.ts'
 
-/** Waits this long after the last change, because editors write several files. */
+/** Delay between the last change and the reload, because editors write several files. */
 const quietMs = 200
 
 export function watchProject(reload: () => Promise<unknown>): void {

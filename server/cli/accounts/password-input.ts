@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers'
 import { Writable } from 'node:stream'
 import { UsageError } from '../../kernel/usage-error.ts'
 
-/** `password` is true if the option has no value. The password is then read from a prompt. */
+/** `password` is true if the option has no value. If so, the password is read from a prompt. */
 export type PasswordOptions = { password?: string | true; passwordStdin?: boolean }
 
 export async function readPassword({ password, passwordStdin }: PasswordOptions): Promise<string | undefined> {

@@ -16,8 +16,8 @@ type Copy = { database: string; from: string; to: string }
 export type Lacking = { bad: string[]; deleted: string[] }
 
 /**
- * Copies and verifies every payload that the copied database references. A missing or damaged payload is `bad`, or
- * `deleted` if `store` no longer has its row. The service deletes a payload's row before its file.
+ * Copies and verifies every payload that the copied database references. A missing or damaged payload is listed as
+ * `bad`, or as `deleted` if `store` no longer has its row. The service deletes a payload's row before its file.
  */
 export async function copyPayloads(
   store: Pick<Store, 'findPayload'> | undefined,

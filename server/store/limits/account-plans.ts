@@ -65,7 +65,7 @@ export function* changeAccountLimits(
   tx.holdersChanged('users')
   yield* tx.run(set, { userId, ...changed })
   const { spendPerDay } = limitsOf(changed, settings.plans ?? noPlans)
-  // A CLI command without the configuration does not know the plan's limit. The next admission then applies it.
+  // A CLI command that runs without the configuration does not know the plan's limit, so the next admission applies it.
   if (settings.plans || spendPerDay !== null) {
     limitWindows(tx, { ownerId: userId, amount: spendPerDay ?? Infinity })
   }

@@ -21,7 +21,7 @@ type Account = {
 export type LimitFacts = {
   limits: AccountLimits
   keyRate: KeyRateState | undefined
-  /** Number of the user's queued tasks. 0 if they are not limited. */
+  /** Number of the user's queued tasks. 0 if their number is not limited. */
   waiting: number
   windows: readonly SpendState[]
   /** Set if the daily payload limit does not allow this execution. */

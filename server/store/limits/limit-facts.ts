@@ -38,7 +38,7 @@ export function askLimits(
     rate: on.rate(userId, commonRate(limits)),
     keyRate: credential?.rate ? askKeyRate(on, credential.rate) : undefined,
   }
-  /** `ofTask` also reads the limits that apply only to tasks. */
+  /** With `ofTask`, also reads the limits that apply only to tasks. */
   return function* read(
     account: Pick<AccountRow, 'plan' | 'limits' | 'payloadBytes' | 'payloadsSince'>,
     { now, ofTask }: { now: EpochMs; ofTask: boolean },

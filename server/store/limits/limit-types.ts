@@ -18,8 +18,8 @@ export type ChangeAccountLimits = {
   plan?: string | null
   changes: { [Name in keyof AccountLimits]?: AccountLimits[Name] }
   /**
-   * Rejects the change if one of the changed limits would exceed the plan's. If the plan changes, checks all of the
-   * user's own limits.
+   * Whether to reject the change if one of the changed limits would exceed the plan's. If the plan changes, all of the
+   * user's own limits are checked.
    */
   isWithinPlan?: boolean
 }

@@ -100,7 +100,7 @@ export function changeCounted(
 /**
  * Returns how much a turn has left beyond its hold, and the window with the least left. Returns Infinity if the turn
  * has no windows. Applies the lower of the stored and the current limit. After a limit is lowered below the spend, the
- * stored limit equals that spend, so a refund would leave room under the stored limit alone.
+ * stored limit equals that spend, so a refund would leave room if only the stored limit applied.
  */
 export function* leftInNamed(
   on: Reads,
@@ -146,7 +146,7 @@ export function* carryOver(tx: Tx, { spent, ...window }: CarryOver): Op<void> {
   yield* tx.run(carry, { ...window, carried: spent })
 }
 
-/** Lets the next rejection record another event. Otherwise, a key's owner gets only one per limit and period. */
+/** Lets the next rejection record another event. Normally, a key's owner gets only one per limit and period. */
 export function rearmReached(tx: Tx, ownerId: string): void {
   tx.used.writeOut()
   tx.send(rearm, { ownerId })

@@ -38,7 +38,7 @@ function nothingSpent(startsAt: EpochMs): SpentSoFar {
   return { startsAt, spent: 0, tasks: start, turns: start }
 }
 
-/** Sums up all but the newest executions of the current period, one batch per event-loop tick. */
+/** Sums up the spend of all but the newest executions of the current period, one batch per event-loop tick. */
 export function* sumSpent(on: Reads, period: SpendPeriod): Op<SpentSoFar> {
   const { reset, userId } = period
   const soFar = nothingSpent(periodStart(reset, yield* on.now()))

@@ -13,7 +13,7 @@ import {
   type MailState,
 } from './mail-types.ts'
 
-// Queues mails to users. A mail is inserted by the transaction of the change that it reports, and is sent at least
+// Queues mails to users. A mail is inserted by the transaction that makes the reported change, and is sent at least
 // once after the commit. A lease postpones its due time:
 //
 //   pending, due ──lease──▶ pending, leased ──end──┬─▶ sent
@@ -23,9 +23,9 @@ import {
 const dayMs = 86_400_000
 /** Lifetime of a mail without a link. */
 const mailLifeMs = 3 * dayMs
-/** How long mails are stored. Shorter than for events, because the ledger check looks up the event of each mail. */
+/** How long mails are stored. Events are stored longer, because the ledger check looks up the event of each mail. */
 const mailsKeptMs = 4 * dayMs
-/** How long before a key's expiry its owner is mailed. */
+/** How long before a key expires its owner is notified by mail. */
 const expiringMs = 7 * dayMs
 /** Maximum number of mails of one kind per user and day. Applies to mails that a user can trigger for free. */
 const freeMailsPerDay = 10
@@ -247,7 +247,7 @@ export function sealedMails(on: Reads, of: { afterId: string; limit: number }): 
   return on.all(sealed, of)
 }
 
-/** Stores the same link encrypted with another key, unless the stored link is no longer `from`. */
+/** Stores the same link encrypted with another key, if the stored link is still `from`. */
 export function* resealMail(tx: Tx, change: { mailId: string; from: string; to: string }): Op<boolean> {
   return (yield* tx.run(reseal, change)) === 1
 }

@@ -26,6 +26,6 @@ export type MailStore = {
   requestSignUp(input: RequestSignUp): Promise<RequestSignUpResult>
   /** Returns the encrypted links of unsent mails ordered by mail id, starting after `afterId`. */
   sealed(input: { afterId: string; limit: number }): Promise<{ id: string; sealed: string }[]>
-  /** Stores the same link encrypted with another key, unless the stored link is no longer `from`. */
+  /** Stores the same link encrypted with another key, if the stored link is still `from`. */
   reseal(input: { mailId: string; from: string; to: string }): Promise<boolean>
 }

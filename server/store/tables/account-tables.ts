@@ -79,7 +79,7 @@ export function accountTables({
       lowAt: number('low_at'),
       /** Fraction of a unit left over from chat costs, in billionths of a USD. */
       carried: number().notNull().default(0),
-      /** Write-offs of the user's chats on the UTC day that begins at `writtenOffOn`. */
+      /** Amount written off for the user's chats on the UTC day that begins at `writtenOffOn`. */
       writtenOff: number('written_off').notNull().default(0),
       writtenOffOn: number('written_off_on'),
       /** Size of the user's payloads stored on the UTC day that contains `payloadsSince`. */
@@ -186,7 +186,7 @@ export function accountTables({
       uniqueIndex('transactions_topup')
         .on(transaction.topupId)
         .where(sql`topup_id IS NOT NULL AND type = 'credit'`),
-      // Sums a platform key's credit by day.
+      // Used to sum up a platform key's credit by day.
       index('transactions_counted')
         .on(transaction.countedIn, transaction.amount)
         .where(sql`counted_in IS NOT NULL`),

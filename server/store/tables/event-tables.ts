@@ -5,7 +5,8 @@ import type { TableWords } from './table-words.ts'
 export function eventTables({ check, index, number, primaryKey, sql, table, text }: TableWords) {
   /**
    * Events and their JSON bodies, stored for several days. The id of an event about a credit or the end of a task or
-   * turn is derived from that row's id. A bug therefore cannot create a second event for the same change.
+   * turn is derived from the id of the row it reports. A bug therefore cannot create a second event for the same
+   * change.
    */
   const events = table('events', {
     id: text().primaryKey(),
@@ -64,7 +65,7 @@ export function eventTables({ check, index, number, primaryKey, sql, table, text
       /** Callback URL of the task, or null for the webhook's own URL. */
       url: text(),
       status: text({ enum: deliveryStatuses }).notNull(),
-      /** Attempts since the delivery was created or redelivered. */
+      /** Number of attempts since the delivery was created or redelivered. */
       attempts: number().notNull(),
       /** Incremented by each attempt and redelivery, so that the outcome of an earlier attempt matches no row. */
       fence: number().notNull(),

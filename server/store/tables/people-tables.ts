@@ -207,7 +207,9 @@ export function peopleTables(
     issuer: text().notNull(),
     sealed: text().notNull(),
     expiresAt: number('expires_at'),
-    /** End of a node's claim to exchange the refresh token, which is valid only once. Other nodes wait until then. */
+    /**
+     * End of a node's claim to exchange the refresh token, which can be used only once. Other nodes wait until then.
+     */
     refreshUntil: number('refresh_until'),
     /**
      * Version of the tokens. Updates check it, so if two nodes exchange a refresh token simultaneously, only one result

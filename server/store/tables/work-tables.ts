@@ -49,7 +49,7 @@ export function workTables(
       attempt: number().notNull(),
       /** For a metered or token-priced task, the maximum cost until the task is completed. */
       cost: number().notNull(),
-      /** Part of the charge that was refunded on completion. The charge was cost + givenBack. */
+      /** Part of the charge that was refunded on completion. The original charge was cost + givenBack. */
       givenBack: number('given_back').notNull().default(0),
       keyId: text('key_id'),
       /** Cost that the agent's provider charges the operator, in billionths of a USD. Null if it is unknown. */
@@ -58,10 +58,10 @@ export function workTables(
       meters: text(),
       /** Rates of a token-priced task's models at admission, as a JSON array. */
       rates: text(),
-      /** Usage of a completed task, as a JSON object: the number of charged events by name, or the tokens. */
+      /** Usage of a completed task, as a JSON object: the number of charged events by name, or the token counts. */
       usage: text(),
       /**
-       * JSON object of strings, in the format of JSON.stringify. Stored before the long columns, so that a list
+       * JSON object of strings, as serialized by JSON.stringify. Stored before the long columns, so that a list
        * filtered by tag reads only the start of each row.
        */
       tags: text(),
@@ -78,7 +78,7 @@ export function workTables(
       connectorIds: text('connector_ids'),
       progress: text(),
       /**
-       * JSON object of the last run's newest progress messages and log lines, written when the task ends. Null if
+       * JSON object with the last run's newest progress messages and log lines, written when the task ends. Null if
        * there are none.
        */
       runLog: text('run_log'),
@@ -97,8 +97,8 @@ export function workTables(
        */
       countedIn: text('counted_in'),
       /**
-       * 1 if an event was written when the task ended, 0 if the account had no enabled webhook then. Null counts as 1,
-       * and means that an earlier version ended the task.
+       * 1 if an event was written when the task ended, or 0 if the account had no enabled webhook at that time. Null
+       * counts as 1, and means that an earlier version ended the task.
        */
       hasEvent: number('has_event'),
       createdAt: number('created_at').notNull(),
@@ -161,7 +161,7 @@ export function workTables(
     ],
   )
 
-  /** Tags of tasks, written by a trigger on `tasks`. A list by tag reads only the tasks with that tag. */
+  /** Task tags, written by a trigger on `tasks`. A list by tag reads only the tasks with that tag. */
   const taskTags = table(
     'task_tags',
     {
@@ -185,10 +185,10 @@ export function workTables(
       bytes: number(),
       /** SHA-256 of the content, encoded as base64url. */
       sha256: text(),
-      /** Set for files of messages, null for a task's JSON. */
+      /** Set for files in messages, null for a task's JSON. */
       mediaType: text('media_type'),
       filename: text(),
-      /** Estimated tokens of the file. Null for files stored by an earlier version. */
+      /** Estimated number of tokens in the file. Null for files stored by an earlier version. */
       tokens: number(),
     },
     (payload) => [
@@ -214,7 +214,7 @@ export function workTables(
       /** Maximum total cost of the session's turns, or null for no cap. */
       maxCost: number('max_cost'),
       spent: number().notNull().default(0),
-      /** JSON object of strings, in the format of JSON.stringify. */
+      /** JSON object of strings, as serialized by JSON.stringify. */
       tags: text(),
       /** Start of the first message, unless the user has set another title. */
       title: text(),
