@@ -13,7 +13,7 @@ export type StoreState = {
   posted: PostedTotals
 }
 
-/** A running server. Null means unknown. */
+/** A running server. Unknown fields are null. */
 export type NodeState = {
   host: string
   pid: number | null

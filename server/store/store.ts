@@ -286,7 +286,7 @@ export type Store = {
    * already settled.
    */
   settleTurn(input: SettleTurn): Promise<SettledTurn | undefined>
-  /** Settles turns of crashed processes (see `abandonedTasks`) without a charge. Returns how many there were. */
+  /** Settles turns of crashed processes (see `abandonedTasks`) without a charge. Returns how many it settled. */
   closeAbandonedTurns(): Promise<number>
 
   getAccount(userId: string): Promise<AccountRecord | undefined>

@@ -90,7 +90,8 @@ export function* revokeInvitation(tx: Tx, invitationId: string): Op<boolean> {
 }
 
 /**
- * Revokes a user's open links when the user may no longer create any, because the user may still have copies of them.
+ * Revokes the open links that a user created, when the user may no longer create any. The user may still have copies of
+ * them.
  */
 export function* revokeInvitationsOf(tx: Tx, createdBy: string): Op<void> {
   yield* tx.run(revokeOf, { createdBy })

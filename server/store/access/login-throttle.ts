@@ -27,8 +27,8 @@ const purge = statement(
 )
 
 /**
- * Counts the attempt and returns undefined. If the attempt exceeds a limit, counts nothing and returns when another
- * attempt is allowed.
+ * Counts the attempt and returns undefined. If the attempt exceeds a limit, counts nothing and returns the time at
+ * which another attempt is allowed.
  */
 export function* admitTry(tx: Tx, { client, email }: AdmitLogin): Op<EpochMs | undefined> {
   const emailHash = hashEmail(email)

@@ -11,7 +11,7 @@ export const loginWindowMs = 15 * 60_000
  */
 export const loginTriesMax = { pair: 10, email: 50, client: 100 }
 
-/** Returns when another attempt is allowed, or 0 if there were fewer than `limit` attempts. */
+/** Returns the time at which another attempt is allowed, or 0 if there were fewer than `limit` attempts. */
 export function fullUntil(newest: readonly { at: EpochMs }[], limit: number): EpochMs {
   return newest.length < limit ? 0 : newest.at(-1)!.at + loginWindowMs
 }

@@ -35,7 +35,7 @@ export const auditActions = [
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 
-/** Kinds of actors. A visitor has no credential, and the service is the actor of background work. */
+/** Kinds of actors. A `visitor` has no credential. The actor of background work is `service`. */
 export const actorKinds = ['user', 'key', 'platformKey', 'clientToken', 'commandLine', 'visitor', 'service'] as const
 
 export type Actor = {

@@ -45,7 +45,7 @@ const removeRates = statement('erase_key_rates', `DELETE FROM key_rates WHERE ke
 const removeKeys = statement('erase_keys', `DELETE FROM api_keys WHERE id IN (${someKeys})`)
 
 export const eraseKeys: EraseRows = function* (tx, of) {
-  // Changes to key rates and spend windows may still be only in memory.
+  // Some changes to key rates and spend windows may still exist only in memory.
   tx.used.writeOut()
   tx.send(removeRates, of)
   return yield* tx.run(removeKeys, of)

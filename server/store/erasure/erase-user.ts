@@ -88,7 +88,7 @@ function* eraseUser(tx: Tx, { forfeit, leaveMethodId, userId, withoutAdmins = fa
   return { outcome: 'erased', forfeited: balance, leftMethod: methodId === null ? null : { customerId, methodId } }
 }
 
-/** Returns true if more rows can be erased now. Rows of open work are erased after it has ended. */
+/** Returns true if more rows can be erased now. Rows of open work are erased when that work ends. */
 function* eraseMore(tx: Tx, userId: string): Op<boolean> {
   yield* tx.lockAccount({ userId })
   if (!(yield* tx.get(isErasing, { userId }))) return false

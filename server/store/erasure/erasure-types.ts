@@ -12,7 +12,10 @@ export type EraseUserResult =
   | { outcome: 'already-erased' }
   | { outcome: 'refused'; reason: 'unknown' | 'last-admin' | 'open-work' | 'open-topup' | 'dispute' }
   | { outcome: 'refused'; reason: 'debt' | 'balance'; amount: Units }
-  /** Only a saved payment method prevents the erasure. The caller must first remove it at the provider, or leave it. */
+  /**
+   * A saved payment method is the only obstacle left. The caller must remove it at the provider, or pass it as
+   * `leaveMethodId`.
+   */
   | { outcome: 'refused'; reason: 'saved-method'; methodId: string }
 
 export type ErasureStore = {

@@ -25,13 +25,13 @@ export type PersonalTable = {
   erase?: EraseRows
   /** Data that remains after an erasure, and the reason. Null if nothing remains. */
   kept: string | null
-  /** Types of export lines that contain rows of the table. Empty if the rows are not exported. */
+  /** Types of export lines that contain the table's rows. Empty if they are not exported. */
   exported: readonly ExportedType[]
 }
 
 const ofConnectors = 'connector_id IN (SELECT id FROM connectors WHERE user_id = :userId)'
 
-/** Returns a function that deletes a user's rows from a table. `key` is the primary key of the table. */
+/** Returns a function that deletes a user's rows from a table. `key` is the table's primary key. */
 function rowsOf(table: string, key: string, where = 'user_id = :userId'): EraseRows {
   const some = statement(
     `erase_${table}`,

@@ -48,8 +48,8 @@ const expired = statement<{ id: string; userId: string; agentId: string }>(
     UPDATE sessions SET expiry_noted_at = active_at WHERE id IN (SELECT id FROM old)
     RETURNING ${columns('id userId agentId')}`,
 )
-// Ids increase with time, so only the first rows are read. An event takes its id from its task or turn, so the event of
-// a long-running one has an old id. It stays among the first rows until its own retention ends.
+// Ids increase with time, so only the first rows are read. An event takes its id from its task or turn, so a
+// long-running turn's event has an old id. It stays among the first rows until its retention ends.
 const passed = statement<{ id: string }>(
   'event_passed',
   `SELECT id FROM (SELECT id, created_at FROM events ORDER BY id LIMIT :rowsMax) AS old WHERE created_at <= :until`,
@@ -160,7 +160,7 @@ function dataOf(facts: EventFacts): Record<string, Value> {
   }
 }
 
-/** Records an event for up to `rowsMax` expired sessions. Returns the number of recorded events. */
+/** Records one event for each of up to `rowsMax` expired sessions. Returns the number of events. */
 export function* noteExpired(tx: Tx, limits: StoreLimits, rowsMax: number): Op<number> {
   const now = yield* tx.now()
   const rows = yield* tx.all(expired, { activeAfter: activeAfter(now, limits), rowsMax })

@@ -17,10 +17,7 @@ export const eventTypes = [
 ] as const
 export type EventType = (typeof eventTypes)[number]
 
-/**
- * Setting that stores a time. Every ended task, settled turn and credit since that time has an event. Earlier ones may
- * have none.
- */
+/** Setting that stores the time since which every ended task, settled turn and credit has an event. */
 export const eventsSince = 'events-since'
 
 /** Sent only by a webhook test, and only to the tested webhook. */
@@ -61,7 +58,7 @@ export type WebhookRecord = {
   id: string
   /** A user's id or `platformOwner`. */
   userId: string
-  /** Null for the webhook that signs requests to the `webhookUrl` of tasks. Each owner can have one such webhook. */
+  /** Null for the webhook that signs requests to tasks' `webhookUrl`s. Each owner can have one. */
   url: string | null
   description: string
   types: EventType[] | null
@@ -77,7 +74,7 @@ export type WebhookRecord = {
 
 export type DeliveryAttempt = { at: EpochMs; durationMs: number; httpStatus: number | null; error: string | null }
 
-/** Start of a response, truncated. `head` contains the status line and headers. */
+/** Truncated response. `head` contains the status line and headers. */
 export type ResponseStart = { head: string; body: string }
 
 /** Latest attempts of a delivery, oldest first, with the URL and response of the last one. */

@@ -34,7 +34,7 @@ export type DueTarget = {
   hasFailed: boolean
 }
 
-/** The targets of a webhook that have pending deliveries, ordered by `target`. */
+/** A webhook's targets with pending deliveries, ordered by `target`. */
 export type TargetsOfWebhook = {
   webhookId: string
   /** Equals `webhookId` if the webhook no longer exists. */
@@ -91,7 +91,7 @@ export type WebhookStore = {
   list(userId: string): Promise<WebhookRecord[]>
   update(input: UpdateWebhook): Promise<WebhookRecord | undefined>
   rotate(input: RotateWebhook): Promise<boolean>
-  /** Pending deliveries of a deleted webhook are never sent. */
+  /** The webhook's pending deliveries are never sent. */
   delete(of: WebhookOf): Promise<boolean>
   /** Cancels some pending deliveries. Returns true if there may be more. */
   cancelDeliveries(webhookId: string): Promise<boolean>

@@ -6,9 +6,7 @@ import type { Dialect } from '../commands/statement.ts'
  */
 export type LedgerCheck = { what: string; isMoney: boolean; sql: string }
 
-/**
- * Setting that stores a time. Spend windows that began after it still exist, and earlier ones may have been deleted.
- */
+/** Setting that stores a time. Spend windows that began earlier may have been deleted. */
 export const windowsSince = 'windows-since'
 
 /**

@@ -2,7 +2,7 @@ import type { Dialect } from '../commands/statement.ts'
 import { eventsSince } from '../events/event-types.ts'
 import { fields, isEventOf, timeOf, usd, type LedgerCheck } from './check-parts.ts'
 
-/** Rows from before this time may have no event: events were not recorded yet, or have expired. */
+/** Rows older than this may have no event, because events were not recorded yet or have expired. */
 const since = timeOf(eventsSince)
 
 /** An event was written only if a webhook was enabled when the task or turn ended. */

@@ -4,7 +4,7 @@ import { eventsSince } from '../events/event-types.ts'
 import { mailedEvents } from '../mails/mail-types.ts'
 import { fields, timeOf, type LedgerCheck } from './check-parts.ts'
 
-// Checks of events and their deliveries. `end-checks.ts` checks that every end of a task or turn has its event.
+// Checks events and their deliveries. `end-checks.ts` checks that every ended task or turn has its event.
 
 const since = timeOf(eventsSince)
 

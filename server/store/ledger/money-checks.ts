@@ -185,7 +185,7 @@ export const moneyChecks = ({ entries, field, noIndex }: Dialect): readonly Ledg
           GROUP BY w.owner_id, w.starts_at, w.user_id, w.charged HAVING coalesce(sum(c.cost), 0) <> w.charged`,
   },
   {
-    // When the reset period of a limit changes, the hold of an open turn is carried over too.
+    // When a limit's reset period changes, the hold of an open turn is carried over too.
     what: 'the amount carried over to each spend window was spent in its period by executions of other windows',
     isMoney: true,
     sql: `SELECT w.user_id AS "userId", NULL AS "taskId", 0 AS expected, w.carried AS actual

@@ -7,9 +7,9 @@ import type { CredentialLimits } from '../limits/execution-limits.ts'
 
 /**
  * `users` creates, reads and suspends users and revokes their keys. `credit` changes balances. `limits` sets a user's
- * plan, and limits that do not exceed the plan's. `act` acts on behalf of users. Together with `act`, `pay` starts
- * top-ups and changes auto-recharge, and `connectors` changes connectors. `webhooks` receives events, and `economics`
- * reads the operator's totals.
+ * plan, and limits up to the plan's. `act` acts on behalf of users. Together with `act`, `pay` starts top-ups and
+ * changes auto-recharge, and `connectors` changes connectors. `webhooks` receives events, and `economics` reads the
+ * operator's totals.
  */
 export const platformScopes = [
   'users',
@@ -30,7 +30,7 @@ export type PlatformKeyRecord = {
   scopes: PlatformScope[]
   /** IP addresses and networks that may use the key. Null means all. */
   addresses: string[] | null
-  /** Maximum credits per UTC day and, counted separately, maximum debits. Null means no maximum. */
+  /** Maximum total credited per UTC day, and also the maximum total debited. Null means no maximum. */
   creditPerDay: Units | null
   creditedToday: Units
   takenToday: Units
@@ -50,7 +50,7 @@ export const lastAddressesMax = 10
 
 export type TouchPlatformKey = { keyId: string; at: EpochMs; addresses: readonly AddressUse[] }
 
-/** A key's credit and debits of one UTC day, in days since the epoch. */
+/** Amounts that a key credited and debited on a UTC day. `day` counts days since the epoch. */
 export type CreditDay = { day: number; credited: Units; taken: Units }
 
 /** Fields of a platform key that are checked on every request. */

@@ -157,8 +157,8 @@ function readAddresses({ lastAddresses }: Pick<Row, 'lastAddresses'>): AddressUs
 }
 
 /**
- * Counts an amount toward the key's daily limit. Returns a JSON object that maps the key's id to the day whose
- * limit was used. Returns undefined if the key was revoked or too little of the limit is left.
+ * Counts an amount toward the key's daily limit. Returns a JSON object that maps the key's id to the day whose limit
+ * was used. Returns undefined if the key was revoked or if the amount exceeds the rest of the limit.
  */
 export function* takeCredit(tx: Tx, of: { keyId: string; amount: Units; now: EpochMs }): Op<string | undefined> {
   const { amount, keyId, now } = of

@@ -196,7 +196,7 @@ export class PostgresEngine implements Engine {
     let hasBegun = false
     await this.#parts.all.readAll(async (connection) => {
       const { client } = connection
-      // `readAll` retries after a lost connection, but `work` has already passed on results.
+      // Prevent `readAll` from retrying after a lost connection, because `work` has already passed on results.
       if (hasBegun) throw new Error('The connection to the database was lost. Try again.')
       await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY')
       await client.query('SET LOCAL idle_in_transaction_session_timeout = 0')

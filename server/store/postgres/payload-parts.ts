@@ -19,8 +19,8 @@ import { isLostConnection } from './connection/pg-errors.ts'
 import { databaseTime } from './connection/pooled-connection.ts'
 import { silentMsMax } from './connection/transactions.ts'
 
-// Payloads are stored in rows of at most 1 MiB. They have their own connection pool, because a few large payloads would
-// delay commands in the store's pool.
+// Payloads are stored in rows of at most 1 MiB. Their queries use a separate connection pool, because a few large
+// payloads would delay commands in the store's pool.
 
 const connectionsMax = 4
 const triesMax = 3

@@ -73,7 +73,7 @@ async function opened(
   }
 }
 
-/** Returns the silence timeout of a lease renewal, which leaves time for a second attempt before the lease expires. */
+/** Returns the silence timeout for a lease renewal, which leaves time for a second attempt before the lease expires. */
 function renewalMsMax(leaseMs: number): number {
   return Math.min(silentMsMax, Math.max(1000, leaseMs / 3))
 }
@@ -117,7 +117,7 @@ function composeStore({ clock, isNode, pool, schema }: Opened, options: Postgres
       const open = await engine.read(readOpen)
       return { ...open, databaseBytes, walBytes: 0, posted: ledger.posted.totals, isWritable: !all.isFailing }
     },
-    // If at least as many calls wait as there are connections, every connection already has its next command.
+    // If each connection has at least one call waiting for it, every connection already has its next command.
     hasBacklog: () => pool.waitingCount - pool.idleCount >= Math.max(1, pool.totalCount),
     canWrite: async () => {
       if (!all.isFailing) return true

@@ -8,7 +8,7 @@ import { pieceOf, placesOf, readFilteredPage, toPage, within, type Piece } from 
 import { columns, statement, type Dialect } from '../commands/statement.ts'
 import { hasTags, tagValues } from '../tasks/tag-filter.ts'
 
-// Sessions are listed by creation or by last use, newest first. A title search reads the rows of the list and needs no
+// Sessions are listed by time of creation or last use, newest first. A title search reads the list's rows and needs no
 // index, so it costs as much as a tag filter.
 
 const item = columns('id userId agentId isCompleted tags title messageCount openTurnId activeAt')

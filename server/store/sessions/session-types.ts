@@ -9,7 +9,7 @@ import type { WireRequest } from '../requests/wire-request-types.ts'
 import type { EarlierRates, StoredRates, StoredTokens } from './stored-rates.ts'
 
 /**
- * A file of a message. `tokens` is an estimate. `tokensMax` is null if only the agent's context window limits the file.
+ * A file in a message. `tokens` is an estimate. `tokensMax` is null if only the agent's context window limits the file.
  */
 export type MessageFile = {
   payloadId: string
@@ -157,8 +157,8 @@ export type OpenTurn = SessionOf & {
    */
   request?: WireRequest | null
   /**
-   * `required` must be available. `hold` is held if caps and limits allow it. If the balance covers only part of it and
-   * nothing else is on hold, less is held.
+   * `required` must be available. `hold` is held if caps and limits allow it. If the balance covers only part of `hold`
+   * and nothing else is on hold, less is held.
    */
   required: Units
   hold: Units
@@ -242,6 +242,6 @@ export type ReadHistory = {
 export type History = {
   messages: Pick<MessageRecord, 'role' | 'content' | 'parts'>[]
   tokens: number
-  /** End of the last reply, or null if no part of its prompt was cached. */
+  /** Time at which the last reply ended, or null if no part of its prompt was cached. */
   cachedAt: EpochMs | null
 }

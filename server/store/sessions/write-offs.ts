@@ -22,7 +22,7 @@ export function noteWriteOff(tx: Tx, account: AccountRow, { amount, now }: { amo
   tx.send(note, { userId: account.userId, writtenOff, today })
 }
 
-/** Returns when the block on the account's chats ends, or null if there is none. */
+/** Returns the time at which the block on the account's chats ends, or null if there is none. */
 export function writeOffBlock(
   { writtenOff, writtenOffOn }: AccountRow,
   { limits: { maxWrittenOffUsdPerDay }, now }: { limits: StoreLimits; now: EpochMs },

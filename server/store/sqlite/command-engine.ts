@@ -44,13 +44,16 @@ const newest = statement<NewestRow>(
 )
 
 const done = new ReadyAnswer<void>(undefined)
-/** Maximum number of rows to skip per tick. In a list merged from several indexes, this takes a few milliseconds. */
+/**
+ * Maximum number of rows to skip per tick. In a list merged from several indexes, skipping them takes a few
+ * milliseconds.
+ */
 const skippedPerTick = 10_000
 const owned = new ReadyAnswer(true)
 const holdersMax = 50_000
 /**
- * Maximum total JSON length of the cached tasks, enough for a few thousand. The cache also contains the response of
- * each task.
+ * Maximum total JSON length of the cached tasks, enough for a few thousand. The cache also contains each task's
+ * response.
  */
 const taskCharsMax = 4_000_000
 const writesTasks = /\b(?:UPDATE(?: OR \w+)?|INTO|DELETE FROM)\s+"?tasks\b/i
@@ -68,7 +71,7 @@ type EngineParts = {
 }
 
 export class SqliteEngine implements Engine {
-  /** Unlimited, because commands of the same tick share one commit. */
+  /** Unlimited, because commands in the same tick share one commit. */
   readonly atOnce = Infinity
   readonly #parts: EngineParts
   readonly #prepared = new Map<Statement<unknown>, Executed>()

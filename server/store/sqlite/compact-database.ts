@@ -3,8 +3,8 @@ import { StoreOpenError } from '../store-open-error.ts'
 import { databaseFile, hasDatabase, lockDataDir, openConnection } from './database.ts'
 
 /**
- * Returns space freed by deleted data to the file system. Throws if a server is running, because its writes would have
- * to wait.
+ * Shrinks the database file by the space that deleted data occupied. Throws if a server is running, because its writes
+ * would have to wait.
  */
 export function compactDatabase(dataDir: string): { bytesBefore: number; bytesAfter: number } {
   const file = databaseFile(dataDir)
@@ -18,7 +18,7 @@ export function compactDatabase(dataDir: string): { bytesBefore: number; bytesAf
     try {
       db.pragma('wal_checkpoint(TRUNCATE)')
       const bytesBefore = statSync(file).size
-      // VACUUM first writes a copy of the data to temporary storage, which is in memory on other connections.
+      // VACUUM first copies the data to temporary storage, which other connections keep in memory.
       db.pragma('temp_store = FILE')
       db.exec('VACUUM')
       db.pragma('wal_checkpoint(TRUNCATE)')

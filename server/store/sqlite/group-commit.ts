@@ -28,8 +28,8 @@ export type GroupCommitOptions = {
 }
 
 /**
- * After this time and this number of commands, a transaction leaves the remaining commands to the next one. A thousand
- * commands in one tick would block the event loop.
+ * Once a transaction has run for this long and executed this many commands, the next transaction runs the rest. A
+ * thousand commands in one tick would block the event loop.
  */
 const enoughMs = 20
 const enoughCommands = 32

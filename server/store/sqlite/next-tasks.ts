@@ -22,7 +22,7 @@ type Line = { userId: string; ahead: Waiting[]; lastSeq: number; isRead: boolean
 // Without statistics, the planner would choose the index of all open tasks, and sort them for each slot.
 const waiting = `FROM tasks INDEXED BY tasks_waiting WHERE queued = 1 AND completed_at IS NULL AND ${inTime}`
 const oldest = (whose: string) => `(SELECT seq ${waiting} AND ${whose} ORDER BY user_id, seq LIMIT 1)`
-/** Wraps around to the first user after the last one. */
+/** After the last user, wraps around to the first. */
 const behind = (userId: string) => `coalesce(${oldest(`user_id > ${userId}`)}, ${oldest(`user_id <= ${userId}`)})`
 
 /** Finds each user's oldest task, starting after the user `after` and ending when the circle is complete. */

@@ -63,7 +63,7 @@ export class RateWindow {
     return { limit, used, oldestAt: used === 0 ? null : times[times.length - used]!, now }
   }
 
-  /** Adds an accepted execution to the user's window. The window must have been read before. */
+  /** Adds an accepted execution to the user's window. The window must already have been read. */
   accepted(userId: string, at: EpochMs): void {
     const known = this.#known.get(userId)
     if (!known) return

@@ -3,8 +3,8 @@ import type { Database, Statement } from 'better-sqlite3'
 /**
  * Caches rows that many requests read: polled tasks and credentials. Rows stay valid until another connection commits,
  * which changes `data_version`. Commands on this connection evict the rows that they change. Reading the version takes
- * a tenth as long as a read, so requests in the same tick share one check. Changes by this process therefore apply
- * immediately, and changes by other processes within a millisecond.
+ * a tenth as long as reading a row, so requests in the same tick share one check. Changes by this process therefore
+ * apply immediately, and changes by other processes within a millisecond.
  */
 export class RowCaches {
   readonly #dataVersion: Statement
@@ -81,7 +81,7 @@ export class RowCache<Row> {
 export class RecentKeys {
   readonly #hashes = new Int32Array(65_536)
 
-  /** Returns whether the key was seen recently. A hash collision can make this true for a new key, but rarely. */
+  /** Returns whether the key was seen recently. In rare cases, a hash collision makes this true for a new key. */
   see(key: string): boolean {
     let hash = 1
     // Hash only the end of the key, because ids end with random characters.

@@ -1,24 +1,21 @@
 import type { TableWords } from './table-words.ts'
 
 export function bookTables({ index, number, primaryKey, table, text }: TableWords) {
-  /**
-   * Sums over the tasks and turns that ended on a UTC day. The transaction that ends a task or turn also updates its
-   * sums.
-   */
+  /** Totals of the tasks and turns that ended on a UTC day, updated in the transaction that ends the task or turn. */
   const bookDays = table(
     'book_days',
     {
       userId: text('user_id').notNull(),
       day: number().notNull(),
       agentId: text('agent_id').notNull(),
-      /** Endpoint of a task. For chats, the agent's id. */
+      /** The task's endpoint or, for chats, the agent's id. */
       endpointId: text('endpoint_id').notNull(),
-      /** Empty if there is no model or it is unknown. The same applies to `plan` and `keyId`. */
+      /** `model`, `plan` and `keyId` are empty if absent or unknown. */
       model: text().notNull(),
       plan: text().notNull(),
       keyId: text('key_id').notNull(),
       executions: number().notNull(),
-      /** Failed executions, except canceled and expired tasks. */
+      /** Failed executions, excluding canceled and expired tasks. */
       failures: number().notNull(),
       charged: number().notNull(),
       refunded: number().notNull(),
@@ -33,8 +30,8 @@ export function bookTables({ index, number, primaryKey, table, text }: TableWord
   )
 
   /**
-   * Totals of `book_days`. Each past day has totals by day, agent, endpoint, model and plan. Each past month has totals
-   * by user and key.
+   * Totals of `book_days`: for each past day overall and by agent, endpoint, model and plan, and for each past month by
+   * user and key.
    */
   const bookTotals = table(
     'book_totals',

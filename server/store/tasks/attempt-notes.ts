@@ -2,7 +2,7 @@ import type { ProgressNote, AttemptRef } from './task-types.ts'
 import type { Op, Tx } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 
-// Writes of a running attempt that neither end it nor move money.
+// Writes by a running attempt that neither end it nor move money.
 
 /** Matches no row after a later attempt has started or the task has ended. */
 export const thisAttempt = `id = :taskId AND attempt = :attempt AND status = 'processing' AND queued = 0`

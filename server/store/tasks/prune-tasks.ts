@@ -41,7 +41,7 @@ const moveTo = moveSetting('task_move_pruned_to', prunedTo)
 
 /**
  * Prunes the next tasks that ended at or before `until`, in order of admission. Stops at the first task that is open or
- * ended later, so all tasks behind it must wait. Returns whether there may be more.
+ * ended later, even if later tasks could be pruned. Returns true if there may be more.
  */
 export function* pruneTasks(tx: Tx, { rowsMax, until }: { rowsMax: number; until: EpochMs }): Op<boolean> {
   yield* tx.lock('retention')

@@ -34,7 +34,7 @@ import { settled, type Priced } from './task-usage.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
 import { findLeftTask, insertCall, takeLeftTask } from '../requests/wire-request-commands.ts'
 
-// Each command, even a refund, first locks the account of the task's user.
+// Each command, even a refund, first locks the account of the task's owner.
 
 type Draft = Omit<AdmitTask, 'request'>
 type Failure = FailTask & { ifAbandoned?: boolean }

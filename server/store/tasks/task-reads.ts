@@ -259,7 +259,7 @@ function isOfIndex({ endpointId, keyId, outcome, search, status, tags = [] }: Li
   return !isOther && (endpointId ?? keyId) !== undefined
 }
 
-/** Scans all tasks with one of the list's tags. */
+/** Scans all tasks with `tag`, which is one of the filter's tags. */
 function withOneTag(on: Reads, { agentId, status, tag, userId }: Filters & { tag: string }, of: ListTasks) {
   const { endpointId, keyId, search, tags = [], withPreview } = of
   const isUnfiltered = [agentId, status, endpointId, keyId, search, tags[1]].every((one) => one === undefined)
@@ -281,8 +281,7 @@ type Matching = Pick<ListTasks, 'endpointId' | 'keyId' | 'outcome' | 'search' | 
 
 /** Returns the parameters of `matches`. */
 function matchingOf({ endpointId, keyId, outcome, search, tags = [] }: Matching) {
-  // Convert only ASCII letters to lower case, like the statement, because the engines convert other letters
-  // differently.
+  // Lowercase only ASCII letters, as the statement does. The engines lowercase other letters differently.
   const errorText = search?.replaceAll(/[A-Z]+/g, (letters) => letters.toLowerCase()) ?? null
   return {
     ...tagValues(tags),

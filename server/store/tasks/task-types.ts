@@ -10,7 +10,7 @@ import type { ToolCall } from '../requests/wire-request-types.ts'
 export const taskStatuses = ['pending', 'processing', 'completed', 'failed'] as const
 export type TaskStatus = (typeof taskStatuses)[number]
 
-/** A task that its owner canceled (`canceled`) or that did not start in time (`expired`) has the status `failed`. */
+/** Canceled tasks, and tasks that expired before they started, have the status `failed`. */
 export const taskOutcomes = ['completed', 'failed', 'canceled', 'expired'] as const
 export type TaskOutcome = (typeof taskOutcomes)[number]
 
@@ -33,15 +33,15 @@ export type TaskFailure = { code: string; message: string; details: string }
 export type PayloadRecord = { id: string; digest: PayloadDigest | null }
 
 /**
- * A payload and the user who owns its task or turn. `sessionId` is set for a turn. `mediaType` is set for files of
- * messages and null for JSON.
+ * A payload and the user who owns its task or turn. `sessionId` is set for a turn. `mediaType` is set for message files
+ * and null for JSON.
  */
 export type OwnedPayload = PayloadRecord & {
   userId: string | null
   sessionId: string | null
   mediaType: string | null
   filename: string | null
-  /** Estimated number of tokens. Null for a task's JSON, and for files that an earlier version stored. */
+  /** Estimated number of tokens. Null for task JSON and for files stored by earlier versions. */
   tokens: number | null
 }
 
@@ -93,9 +93,9 @@ export type TaskListItem = Pick<
   'id' | 'agentId' | 'endpointId' | 'keyId' | 'status' | 'tags' | 'cost' | 'givenBack' | 'createdAt' | 'completedAt'
 > & {
   errorCode: string | null
-  /** Start of the input's JSON, or null if it was not requested. */
+  /** Start of the input JSON, or null if no preview was requested. */
   preview: string | null
-  /** Start of the error message, or null if it was not requested or the task did not fail. */
+  /** Start of the error message, or null if no preview was requested or the task did not fail. */
   errorMessage: string | null
 }
 
@@ -133,7 +133,9 @@ export type AdmitTask = {
   expiresInMs?: number
   timeoutMs?: number | null
   limits?: CredentialLimits | null
-  /** Maximum queued tasks per user while the queue is nearly full. Null if only the user's own limit applies. */
+  /**
+   * Maximum number of queued tasks per user while the queue is nearly full. Null if only the user's own limit applies.
+   */
   waitingMax?: number | null
 }
 
@@ -159,7 +161,7 @@ export type PayloadsFull = { limit: number; stored: number; required: number; re
 
 export type CompleteTask = AttemptRef & {
   response: StoredJson
-  /** Number of events of a metered task, by name. Their total price must not exceed the charge. */
+  /** Event counts of a metered task, by event name. Their total price must not exceed the charge. */
   usage?: Record<string, number>
   /** Tokens of a token-priced task and their cost, which must not exceed the charge. */
   tokens?: { cost: Units; used: StoredTaskTokens }
@@ -230,7 +232,7 @@ export type Taking = {
   limit: number
   after: string
   passOver: ReadonlySet<string>
-  /** Tasks that are being claimed, which must be skipped. On a shared store, leases serve this purpose. */
+  /** Tasks to skip because they are being claimed. On a shared store, leases serve this purpose. */
   claiming: Iterable<string>
 }
 export type Taken = {

@@ -6,7 +6,7 @@ import { databaseTime } from './pooled-connection.ts'
 import type { PgClient } from './driver.ts'
 
 // The time is read outside the CTE, after the lock is acquired. Inside the CTE, it would be the time before the wait
-// for the lock. A rate window that ends then would miss rows written during the wait.
+// for the lock. A rate window ending at that earlier time would miss rows written during the wait.
 const lock = (user: string) => `WITH locked AS (SELECT * FROM accounts WHERE user_id = ${user} FOR UPDATE)
   SELECT ${accountColumns}, ${databaseTime} AS now FROM locked`
 

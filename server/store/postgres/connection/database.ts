@@ -16,7 +16,7 @@ const connectionSettings =
 type PoolOptions = {
   name?: string
   /**
-   * Statement timeout of the server, or 0 for none. Without a timeout, the server would finish the statements of
+   * Statement timeout of the server, or 0 for none. Without a timeout, the server would keep running the statements of
    * disconnected clients.
    */
   statementMsMax?: number

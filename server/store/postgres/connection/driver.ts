@@ -77,7 +77,7 @@ export function failureBehind(client: PgClient, error: unknown): unknown {
 }
 
 /**
- * Sends all queries that a connection receives in one tick in a single write. Separate writes took a third of an
+ * Combines all queries that a connection receives in one tick into a single write. Separate writes took a third of an
  * admission's CPU time.
  */
 export function sendTogether(client: PooledClient): void {

@@ -72,8 +72,8 @@ export class Transactions {
   }
 
   /**
-   * Runs reads on one connection, each with its own snapshot. If `listOf` is set, the read waits for a list slot of
-   * that user.
+   * Runs reads on one connection, each with its own snapshot. If `listOf` is a user id, the read waits for one of that
+   * user's list slots.
    */
   read<Value>(work: (connection: Connection) => Promise<Value>, listOf?: string): Promise<Value> {
     const read = () => this.#read(work, { mayTakeLong: false })

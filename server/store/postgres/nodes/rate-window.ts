@@ -3,8 +3,7 @@ import type { RateRead } from '../../commands/command.ts'
 import { rateWindowMs } from '../../limits/account-limits.ts'
 import type { Connection } from '../connection/pooled-connection.ts'
 
-// Reads the newest rows of both tables, up to the limit from each. These are two short index scans, however long the
-// window is.
+// Reads up to `limit` of the newest rows from each table. Both index scans are short, however long the window is.
 const newest = (table: string) =>
   `(SELECT created_at FROM ${table} WHERE user_id = $1 ORDER BY created_at DESC LIMIT $2)`
 const read = {
@@ -15,8 +14,8 @@ const read = {
 }
 
 /**
- * Computes an exact sliding window from the accepted executions. Every admission reads it, because another node may
- * have accepted the previous execution. The account lock prevents concurrent admissions.
+ * Computes an exact sliding window from the accepted executions. Every admission reads the rows again, because another
+ * node may have accepted the previous execution. The account lock prevents concurrent admissions.
  */
 export async function readRate({ client }: Connection, userId: string, limitMax: number): Promise<RateRead> {
   const rows = limitMax === 0 ? [] : (await client.query({ ...read, values: [userId, limitMax] })).rows

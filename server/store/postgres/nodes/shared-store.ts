@@ -6,7 +6,7 @@ import type { Transactions } from '../connection/transactions.ts'
 
 type Parts = {
   all: Transactions
-  /** Uses a separate connection, because a node that cannot renew its leases in time loses its tasks and turns. */
+  /** Renews leases on a separate connection, because a node that renews them too late loses its tasks and turns. */
   urgent: Transactions
   leaseMs: number
   schema: Pick<SchemaHold, 'rename'>

@@ -18,7 +18,7 @@ const time = 'coalesce($1::float8, floor(extract(epoch FROM statement_timestamp(
 const free = `queued = 1 AND completed_at IS NULL AND (lease_until IS NULL OR lease_until < ${time})
   AND ${inTime.replace(':now', time)}`
 const firstUser = (whose: string) => `(SELECT user_id FROM tasks WHERE ${free} AND ${whose} ORDER BY user_id LIMIT 1)`
-/** Wraps around to the first user after the last one. */
+/** After the last user, wraps around to the first. */
 const userBehind = (place: string) => `coalesce(${firstUser(`user_id > ${place}`)}, ${firstUser('true')})`
 // BETWEEN avoids a bad plan. With equality, the planner knows that all rows have the same user, and scans the primary
 // key by age, including all ended tasks.
@@ -57,7 +57,7 @@ type Row = { after: string; id: string | null; userId: string }
 export async function takeTasks(tx: Transaction, { limit, passOver, ...of }: Taking, leaseMs: number): Promise<Taken> {
   void tx.write({ text: 'SET LOCAL synchronous_commit = off' })
   let { after } = of
-  // If other nodes have taken all tasks of these users, continue with the next users.
+  // If other nodes have taken all of these users' tasks, continue with the next users.
   for (let round = 0; round < roundsMax; round++) {
     const { rows } = await tx.client.query({ ...take, values: [tx.givenTime, after, limit, [...passOver], leaseMs] })
     if (rows.length === 0) break

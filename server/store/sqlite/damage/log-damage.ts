@@ -19,7 +19,7 @@ import { codeOf } from '../../../kernel/thrown.ts'
 // from it, and no frame continues from them. Damage within the last transaction cannot be distinguished from an
 // incomplete tail.
 
-// The magic number of a log shows the byte order of its checksums.
+// A log's magic number shows the byte order of its checksums.
 const littleMagic = 0x377f0682
 const bigMagic = 0x377f0683
 const headerBytes = 32
