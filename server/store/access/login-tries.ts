@@ -4,9 +4,9 @@ import type { EpochMs } from '../../kernel/clock.ts'
 export const loginWindowMs = 15 * 60_000
 
 /**
- * Maximum login attempts within the window. `pair` limits one client's attempts for one email address, and does not
- * lock out the user's other clients. `email` limits one address across all clients, to prevent guessing from many
- * clients. `client` limits one client across all addresses, to prevent trying one password on many users. Clients
+ * Maximum number of login attempts within the window. `pair` limits one client's attempts for one email address, and
+ * does not lock out the user's other clients. `email` limits one address across all clients, to prevent guessing from
+ * many clients. `client` limits one client across all addresses, to prevent trying one password on many users. Clients
  * without a known address share one `pair` count and are exempt from `client`.
  */
 export const loginTriesMax = { pair: 10, email: 50, client: 100 }

@@ -13,7 +13,7 @@ const paymentTypes = "'payment.succeeded', 'payment.failed', 'payment.refunded',
 
 export const eventChecks = ({ digest, entries, position }: Dialect): readonly LedgerCheck[] => [
   {
-    // Skips events from versions without digests, whose digest is null.
+    // Skips events whose digest is null, because versions without digests wrote them.
     what: 'each event is unchanged since it was written',
     isMoney: false,
     sql: `SELECT user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual FROM events
@@ -45,7 +45,7 @@ export const eventChecks = ({ digest, entries, position }: Dialect): readonly Le
             OR d.status = 'succeeded' AND NOT coalesce(d.http_status BETWEEN 200 AND 299, false)`,
   },
   {
-    // Skips top-ups whose `events` is null, because they come from versions that did not record events.
+    // Skips top-ups whose `events` is null, because versions that did not record events created them.
     what: 'each change of a top-up has its event',
     isMoney: false,
     sql: `SELECT k.user_id AS "userId", NULL AS "taskId", 1 AS expected, 0 AS actual

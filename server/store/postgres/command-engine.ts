@@ -102,7 +102,7 @@ const newestMessages = {
         WHERE session_id = :sessionId AND seq < :beforeSeq ORDER BY seq DESC LIMIT :limit) AS page) AS summed
     WHERE ${fits} ORDER BY seq DESC`,
 }
-/** Maximum rows and bytes per history query. */
+/** Maximum number of rows and bytes per history query. */
 const newestPage = { limit: 100, bytesMax: 4 * 1024 * 1024 }
 /** `rows` is the number of rows on the page before truncation. */
 type NewestPageRow = NewestRow & { seq: number; rows: number }

@@ -44,7 +44,7 @@ import { columns, insertInto, statement } from '../commands/statement.ts'
 type Of = { userId: string; sessionId: string }
 
 const operation = 'createSession'
-/** Maximum number of continued sessions that a history includes. */
+/** Maximum number of earlier sessions in a history, each continued by the next. */
 const continuedMax = 20
 
 const made =

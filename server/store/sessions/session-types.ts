@@ -147,7 +147,10 @@ export type ListSessions = Page & ListRange & SessionFilter & { userId: string; 
 
 export type OpenTurn = SessionOf & {
   turnId: string
-  /** Set for a turn without a session. Its exchange is not stored, and `sessionId` refers to no stored session. */
+  /**
+   * Set for a turn without a session. The turn's exchange is not stored, and `sessionId` does not refer to a stored
+   * session.
+   */
   agentId?: string
   /** The turn is rejected if this idempotency key was already used. */
   idempotency: Idempotency | null

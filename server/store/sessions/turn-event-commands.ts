@@ -3,7 +3,8 @@ import type { Op, Reads, Tx } from '../commands/command.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
 
 /**
- * Maximum rows per query. A row contains up to about 64 KB of events, and `readEvents` discards rows beyond `charsMax`.
+ * Maximum number of rows per query. A row contains up to about 64 KB of events, and `readEvents` discards rows beyond
+ * `charsMax`.
  */
 const piecesMax = 4
 

@@ -6,8 +6,8 @@ import type { AccountRow } from '../tables/account-tables.ts'
 import type { Tx } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 
-// Write-offs of an account's chats, per UTC day. The operator bears this loss, so an account that causes too much of it
-// is blocked until the next day. The sum is in the account's row, which the admission reads and locks anyway.
+// An account's chat write-offs per UTC day. The operator bears this loss, so an account that causes too much of it is
+// blocked until the next day. The sum is in the account's row, which the admission reads and locks anyway.
 
 const note = statement(
   'account_write_off',

@@ -245,7 +245,7 @@ function changesTask({ source }: Prepared): boolean {
   return true
 }
 
-/** An answer that is not available yet. Only reads can pause, not commands. */
+/** An answer that is not available yet. Reads can pause, but commands cannot. */
 class Pause implements Answer<void> {
   readonly over: Promise<void>
 

@@ -26,8 +26,8 @@ export class RowCaches {
   }
 
   compare(): void {
-    // If this runs in a setImmediate callback, the flag is reset only after the requests of the next tick, so check the
-    // age too.
+    // If this runs in a setImmediate callback, the flag is reset only after the requests in the next tick, so also
+    // check the age.
     if (this.#isCompared && performance.now() - this.#comparedAt < 1) return
     const version = this.#dataVersion.get()
     if (version !== this.#version) {

@@ -196,7 +196,7 @@ function json(value: object | null | undefined): string | null {
   return value === null || value === undefined ? null : JSON.stringify(value)
 }
 
-/** Predicts whether `admitTask` would reject the task. Writes nothing and waits for no lock. */
+/** Predicts whether `admitTask` would reject the task. Neither writes nor waits for locks. */
 export function* foreseeAdmission(on: Reads, input: Draft, limits: StoreLimits): Op<TaskNotAccepted | undefined> {
   const { call, userId } = input
   if (call && (yield* findLeftTask(on, { call, userId })) !== undefined) return undefined

@@ -48,7 +48,8 @@ export const take = {
 }
 
 /**
- * Maximum rounds per call. Another transaction may keep a lock for a long time, and the next poll tries again anyway.
+ * Maximum number of rounds per call. Another transaction may keep a lock for a long time, and the next poll tries again
+ * anyway.
  */
 const roundsMax = 10
 

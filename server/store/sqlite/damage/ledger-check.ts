@@ -13,7 +13,7 @@ export type Verified = { report: LedgerReport } | { damage: string }
 export class LedgerCheck {
   readonly #file: string
   readonly #running = new Set<Promise<unknown>>()
-  /** A nonzero value stops running checks. */
+  /** A nonzero value makes running checks stop. */
   readonly #stop = new Int32Array(new SharedArrayBuffer(4))
 
   readonly #onDamage: (damage: string) => Error
@@ -41,9 +41,9 @@ export class LedgerCheck {
   }
 
   /**
-   * Stops running checks after their current statement. If a check's connection outlived the store, SQLite could write
-   * WAL files to a folder that this process no longer owns. The threads must exit on their own, because better-sqlite3
-   * crashes the process if a thread is terminated during a call.
+   * Makes running checks stop after their current statement. If a check's connection outlived the store, SQLite could
+   * write WAL files to a folder that this process no longer owns. The threads must exit on their own, because
+   * better-sqlite3 crashes the process if a thread is terminated during a call.
    */
   async close(): Promise<void> {
     Atomics.store(this.#stop, 0, 1)
