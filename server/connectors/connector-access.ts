@@ -34,12 +34,12 @@ export function chatTaker(agentId: string, agent: ChatAgent | undefined): Connec
   return { what: `agent ${agentId}`, connectorTokensMax: agent?.chat?.connectorTokensMax ?? 1 }
 }
 
-/** Matches the operator's environment variables whose values must not appear in responses to users. */
+/** Matches the names of operator environment variables whose values must not appear in responses to users. */
 const secretName = /key|token|secret|pass|credential|auth(?!or)|cookie|dsn|database_url|(?:^|_)(?:pat|pwd)$/i
 
 /**
- * Maximum words of one secret to redact individually. An auth header usually has one word or a few parameters after the
- * scheme. Longer secrets are redacted only as a whole.
+ * Maximum number of words in a secret that are redacted individually. An auth header usually has one word or a few
+ * parameters after the scheme. Further words are redacted only as part of the whole.
  */
 const wordsMax = 16
 

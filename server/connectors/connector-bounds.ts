@@ -7,8 +7,8 @@ export type ProcessLimits = { processesMax: number; processesPerUserMax: number 
 export const placesWaitMsMax = 60_000
 
 /**
- * Maximum bytes of incomplete responses to buffer per user. One response can be up to 10 MB, and takes several times
- * that in memory until it is parsed.
+ * Maximum number of bytes buffered per user for incomplete responses. One response can be up to 10 MB, and takes
+ * several times that in memory until it is parsed.
  */
 const answerBytesPerUser = 16 * 1024 * 1024
 const answerBytesTotal = 64 * 1024 * 1024

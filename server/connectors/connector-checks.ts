@@ -13,7 +13,7 @@ type Parts = {
   agents: { probe: (request: ProbeRequest, signal: AbortSignal) => Promise<ProbeOutcome> }
   clock: Clock
   store: Store
-  /** Maximum checks and calls per user and minute on this node, or 0 for no limit. They do not count as executions. */
+  /** Checks and calls allowed per user per minute on this node, or 0 for no limit. They do not count as executions. */
   checksPerMinute: number
 }
 

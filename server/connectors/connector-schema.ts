@@ -6,8 +6,8 @@ import { jsonBytes } from '../store/byte-bounds.ts'
 const secretCharsMax = 8192
 const headersMax = 10
 /**
- * Maximum characters of all header values together. Most servers reject more, and every response is searched for these
- * values to redact them.
+ * Maximum total number of characters in all header values. Most servers reject more, and every response is searched for
+ * these values to redact them.
  */
 const headerCharsMax = 16_384
 const allowedToolsMax = 500

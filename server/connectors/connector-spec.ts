@@ -77,8 +77,8 @@ export type ToolCall = { tool: string; args: string }
 export type ProbeRequest = { spec: ConnectorSpec; call?: ToolCall | undefined }
 
 /**
- * Result of a probe: the JSON of ConnectorTools or of a CallResult, the reason why the connector is unusable, or an
- * interruption before a result.
+ * Result of a probe: the JSON of ConnectorTools or of a CallResult, the reason why the connector is unusable, or why
+ * the probe was interrupted.
  */
 export type ProbeOutcome =
   | { kind: 'completed'; json: string }

@@ -103,7 +103,7 @@ export async function updateConnector(
     if (old.url === null)
       throw badField('url', "Must be omitted, because the operator provides this connector's server")
     changes.url = checkUrl(url, access.privateHosts)
-    // Otherwise, anyone who may edit a connector could send its secrets to any server.
+    // Without this check, anyone who may edit a connector could send its secrets to any server.
     if (!auth && old.sealed !== null && new URL(changes.url).origin !== new URL(old.url).origin) {
       throw badField('auth', 'Must be sent again if the URL changes to another origin')
     }
@@ -136,7 +136,8 @@ export async function deleteConnector({ signIns, store }: ConnectorParts, of: Co
 type SignIn = { caller: SignInCaller; connectorId: string; returnUrl?: string | undefined; baseUrl: string }
 
 /**
- * Returns the URL at which the connector's owner signs in. `baseUrl` is the URL of this service in the owner's browser.
+ * Returns the URL at which the connector's owner signs in. `baseUrl` is the URL at which the owner's browser reaches
+ * this service.
  */
 export async function signIn(
   { checks, signIns, store }: ConnectorParts,
@@ -149,8 +150,8 @@ export async function signIn(
 }
 
 /**
- * Only platform keys set a return URL. The product must then check which of its users came back. Without a return URL,
- * the console's login identifies the user.
+ * Only platform keys may set a return URL. The product must then check which of its users came back. Without a return
+ * URL, the console's login identifies the user.
  */
 function readReturnUrl({ credential }: SignInCaller, text: string | undefined): string | null {
   if (credential.kind !== 'acting') {
@@ -257,8 +258,8 @@ function checkAuth(auth: ConnectorAuth, { server: serverId, servers }: AuthOf): 
 }
 
 /**
- * Normalizes the URL for storage and rejects private addresses. The decisive check happens when connecting, because it
- * also covers resolved addresses and redirects.
+ * Normalizes the URL for storage and rejects private addresses. The decisive check happens when connecting, and also
+ * covers resolved addresses and redirects.
  */
 function checkUrl(text: string, privateHosts: readonly string[]): string {
   const url = URL.canParse(text) ? new URL(text) : undefined

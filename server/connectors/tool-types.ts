@@ -14,7 +14,7 @@ export type ToolAnswer = {
 /** A tool of an MCP server that the user connected. */
 export type ConnectorTool = {
   /**
-   * Unique among the tools of the run. This is the server's own tool name, with `_` in place of characters that model
+   * Unique among the run's tools. This is the server's own tool name, with `_` in place of characters that model
    * providers reject. Prefixed with the connector's name if it would otherwise be ambiguous.
    */
   readonly name: string
@@ -30,8 +30,8 @@ export type ConnectorTool = {
 export type Connectors = {
   readonly tools: readonly ConnectorTool[]
   /**
-   * Calls a tool by its `name`. Rejects if the server does not respond. In a chat, the call and its result become
-   * stream events, and the call is charged. Do not yield them yourself.
+   * Calls a tool by its `name`. Rejects if the server does not respond. In a chat, the call is charged, and the call
+   * and its result become stream events. Do not yield these events yourself.
    */
   call(name: string, args?: Record<string, unknown>): Promise<ToolAnswer>
 }

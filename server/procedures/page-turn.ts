@@ -10,8 +10,8 @@ type Read<Page> = {
 }
 
 /**
- * Reads a small page immediately, and a large one in a separate event-loop tick. Throws 503 if too many reads of this
- * user are waiting.
+ * Reads a small page immediately, and a large one in a separate event-loop tick. Throws 503 if too many of this user's
+ * reads are waiting.
  */
 export async function readPage<Page>(userId: string, { small, whole }: Read<Page>): Promise<Page> {
   const place = openPlace(userId)
@@ -26,7 +26,7 @@ export async function readPage<Page>(userId: string, { small, whole }: Read<Page
 }
 
 /**
- * Waits for a separate event-loop tick before a large page is read. Throws 503 if too many reads of this user are
+ * Waits for a separate event-loop tick before a large page is read. Throws 503 if too many of this user's reads are
  * waiting.
  */
 export async function pageTurn(userId: string): Promise<void> {

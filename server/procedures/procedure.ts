@@ -30,10 +30,10 @@ export type ProcedureMeta = {
   isIdempotent?: boolean
   isBodyOptional?: boolean
   isStream?: boolean
-  /** Whether the operation supports long polls. It then gets a signal that aborts when the client disconnects. */
+  /** Whether the operation supports long polls. If so, it gets a signal that aborts when the client disconnects. */
   isHeld?: boolean
   isTable?: boolean
-  /** Whether the operation requires no authentication. It cannot be called in a batch. */
+  /** Whether the operation requires no authentication. If so, it cannot be called in a batch. */
   isPublic?: boolean
 }
 

@@ -5,8 +5,8 @@ import { must } from '../kernel/assert.ts'
 import { StoreOpenError } from './store-open-error.ts'
 
 // Drizzle is loaded as CommonJS. Loading it as ES modules added 460 ms and 190 MB of garbage to every start, because
-// Node parses its package.json (180 KB) again for each of its hundred modules. The server loads Drizzle's migrator only
-// for an outdated database.
+// Node parses Drizzle's package.json (180 KB) again for each of its hundred modules. The server loads Drizzle's
+// migrator only for an outdated database.
 const require = createRequire(import.meta.url)
 const { readMigrationFiles } = require('drizzle-orm/migrator') as typeof import('drizzle-orm/migrator')
 

@@ -10,7 +10,7 @@ export type SignalTopic =
   | 'task-changed'
   /** A running task was canceled, so its node must stop it. */
   | 'task-canceled'
-  /** A session was stopped, so the node that is answering its message must stop. */
+  /** A session was stopped, so the node that is generating its reply must stop. */
   | 'session-stopped'
   /** A turn was stopped, so its node must abort it. */
   | 'turn-stopped'
@@ -34,7 +34,7 @@ export type Signals = {
 
 export type SharedStore = {
   signals: Signals
-  /** Renews this node's leases. Returns the tasks and turns whose lease was lost. */
+  /** Renews this node's leases. Returns the tasks and turns whose leases were lost. */
   renewLeases(held: { tasks: readonly AttemptRef[]; turnIds: readonly string[] }): Promise<LostWork>
   countQueued(most: number): Promise<number>
 }

@@ -1,6 +1,6 @@
 import type { ModelObject } from '../agents/config/define-config.ts'
 
-/** One reply of a scripted model. `usage` defaults to 100 prompt tokens and 20 completion tokens. */
+/** One reply from a scripted model. `usage` defaults to 100 prompt tokens and 20 completion tokens. */
 export type ScriptedReply = {
   readonly text?: string
   readonly toolCalls?: readonly { readonly name: string; readonly arguments: Record<string, unknown> }[]

@@ -31,7 +31,7 @@ export type WebhookParts = {
   /** Hosts that webhooks may reach even if they resolve to private addresses. */
   privateHosts: readonly string[]
   store: Store
-  /** Throws RATE_LIMIT_EXCEEDED. Tests are limited because each one inserts rows that are stored for days. */
+  /** Throws RATE_LIMIT_EXCEEDED after too many tests, because each test inserts rows that are stored for days. */
   testRate: { count: (userId: string) => void }
   vault: SecretVault
 }

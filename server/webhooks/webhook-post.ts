@@ -47,8 +47,8 @@ export type PostAnswer = { status: number; response: ResponseStart }
 export const postHeaders = { 'content-type': 'application/json', 'user-agent': 'errand' }
 
 /**
- * Sends POST requests to users' endpoints, and keeps each connection open briefly for reuse. If the endpoint closes it
- * during a request, the request fails. This is harmless, because it is retried with the same event id.
+ * Sends POST requests to users' endpoints, and keeps each connection open briefly for reuse. If the endpoint closes a
+ * connection during a request, the request fails and is retried with the same event id.
  */
 export class WebhookPosts {
   readonly #options: PostOptions

@@ -20,7 +20,7 @@ export type Kept = Omit<Target, 'userId'> & {
 
 /** Tokens are refreshed this long before they expire, or after three quarters of their lifetime if that is later. */
 const earlyMsMax = 60_000
-/** How long a node claims a token exchange. Longer than the request can take. */
+/** How long a node's claim to a token exchange lasts. Longer than the request can take. */
 const claimMs = 30_000
 const waitMsMax = 35_000
 const waitMs = 200
@@ -136,7 +136,7 @@ export class GrantTokens {
     }
     const sealed = this.seal(of, { ...kept, tokens })
     const expiresInMs = tokens.lifeMs ?? null
-    // If the renewal fails, the connector was signed out or its URL changed, so the new tokens are not needed.
+    // If the new tokens cannot be stored, the connector was signed out or its URL changed, so revoke them.
     if (!(await store.grants.renew({ ...of, version, sealed, expiresInMs }))) await oauth.revoke(target, tokens)
     return null
   }

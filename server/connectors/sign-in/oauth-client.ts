@@ -9,7 +9,7 @@ export type KnownClient = {
   clientId: string
   clientSecret?: string
   method: 'none' | 'client_secret_basic' | 'client_secret_post'
-  /** Whether the service registered the client. Otherwise the connector's owner did. */
+  /** Whether the service registered the client. If not, the connector's owner did. */
   isOwn: boolean
   redirectUri: string
 }

@@ -14,7 +14,7 @@ type Access = {
  * Sends requests with an access token. A server that rejects the token (401) has not executed the request, so the
  * request is sent once more with a new token. Concurrent rejected requests share one renewal. If the new token is
  * rejected too, no further token is requested. A token that lacks a scope is handled the same way, but only another
- * sign-in can provide a new one.
+ * sign-in can add the scope.
  */
 export function withAccessToken(fetch: Fetch, { access, ofRun, onToken, renew }: Access): Fetch {
   let current = access

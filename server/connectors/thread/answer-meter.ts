@@ -2,13 +2,13 @@ import { jsonNameBytesMax } from '../../kernel/json-values.ts'
 import { ConnectorError } from '../connector-spec.ts'
 
 /**
- * Maximum JSON values in one response. A parsed value takes up to a hundred bytes, and the MCP client takes two
- * microseconds to check it.
+ * Maximum number of JSON values in one response. A parsed value takes up to a hundred bytes, and the MCP client takes
+ * two microseconds to check it.
  */
 export const valuesMax = 50_000
 /**
- * Maximum lines in a complete event stream. The parser creates an error for each invalid line, which takes seconds per
- * megabyte of such lines.
+ * Maximum number of lines in a complete event stream. The parser creates an error for each invalid line, which takes
+ * seconds per megabyte of such lines.
  */
 const linesMax = 50_000
 const [lineFeed, carriageReturn, quote, backslash] = [10, 13, 34, 92]

@@ -25,7 +25,7 @@ yieldToService()
 // time.
 Error.stackTraceLimit = 0
 
-// Uncaught errors of the MCP library on one connection must not end the other connections. Report only the name,
+// Uncaught errors from the MCP library on one connection must not end the other connections. Report only the name,
 // because the message may contain a user's data.
 const tell = (error: unknown) => {
   const name = error instanceof Error ? error.name : typeof error

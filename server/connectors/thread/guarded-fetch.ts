@@ -39,7 +39,7 @@ const otherAddress = 'The URL that this connector redirects to'
  * promise and the body fail with a ConnectorError, or with the signal's abort reason. An abort closes the connection at
  * any time. Redirects follow the rules below, regardless of the `redirect` option.
  *
- * Each instance serves one run. Later requests of the run reuse its connections, but other runs never do.
+ * Each instance serves one run. Later requests in the run reuse its connections, but other runs never do.
  */
 export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   const { privateHosts } = options
@@ -96,7 +96,7 @@ export function createGuardedFetch(options: GuardedFetchOptions): GuardedFetch {
   }
 }
 
-/** Checks the URL and headers before creating a `Request`, whose errors would quote them with their secrets. */
+/** Checks the URL and headers before creating a `Request`, whose errors would quote them, including any secrets. */
 async function toOutgoing(input: string | URL | Request, init: RequestInit | undefined): Promise<Outgoing> {
   const url = parseUrl(input instanceof Request ? input.url : String(input))
   checkCredentials(url, ownAddress)
@@ -219,8 +219,8 @@ function toResponse(answer: IncomingMessage, { method, ...rules }: AnswerRules):
   }
   const head = { status, headers, statusText: STATUS_CODES[status] ?? '' }
   if (method === 'HEAD' || bodylessStatuses.has(status)) {
-    // Discard the body. Only a 205 can have a body here, so close its connection. All other responses free the
-    // connection when they end.
+    // Discard the body. Among these responses, only a 205 can have a body, so close its connection. The others free
+    // their connection when they end.
     if (status === 205) answer.destroy()
     else answer.resume()
     return new Response(null, head)
@@ -231,8 +231,8 @@ function toResponse(answer: IncomingMessage, { method, ...rules }: AnswerRules):
 }
 
 /**
- * Maximum bytes to read ahead of the caller. A caller that checks only the status leaves the body unread. A small
- * unread body still frees its connection, while a larger one occupies it until `close`.
+ * Maximum number of bytes to read ahead of the caller. A caller that checks only the status leaves the body unread. A
+ * small unread body still frees its connection, while a larger one occupies it until `close`.
  */
 const readAheadBytes = 64 * 1024
 

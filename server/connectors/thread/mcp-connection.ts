@@ -218,7 +218,7 @@ export class McpConnection {
   }
 
   /**
-   * Resolves with the response to a request. Throws a ConnectorError if there is no response or its stream ends early,
+   * Resolves with the response to a request. Throws a ConnectorError if there is no response or the stream ends early,
    * because the library would otherwise wait until the timeout. A protocol error is a response and is thrown unchanged.
    */
   async #answered<Result>(

@@ -19,8 +19,8 @@ export type ConnectorTools = { tools: McpTool[] }
 export type CallResult = { answer: ToolAnswer } | { details: ErrorDetail[] }
 
 /**
- * Requests the tools of a connector's server, or calls one of them. Never throws. If the outcome is `failed`, its
- * message explains in one sentence why the server is unusable.
+ * Requests the list of tools from a connector's server, or calls one of them. Never throws. If the outcome is `failed`,
+ * its message explains in one sentence why the server is unusable.
  */
 export async function probeConnector(
   { call, spec }: ProbeRequest,

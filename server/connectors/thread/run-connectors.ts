@@ -52,8 +52,8 @@ export const noConnectors: RunConnectors = {
 
 /**
  * Connects to all connectors of a run. If one is unusable, closes the others and throws a ConnectorError. Without
- * connectors, returns synchronously. If the run awaited a promise, all runs queued behind it would start first. They
- * could then no longer move to another thread if this run blocked theirs.
+ * connectors, returns synchronously, because awaiting a promise would let all runs queued behind this one start first.
+ * If this run then blocked the thread, they could no longer move to another.
  */
 export function openRunConnectors(
   specs: readonly ConnectorSpec[],

@@ -55,7 +55,7 @@ export class StdioTransport implements MCPTransport {
   readonly #target: StdioTarget
   readonly #options: StdioOptions
   readonly #lines: LineSplitter
-  /** Callbacks that settle messages still being written. */
+  /** Callbacks that settle pending `send` calls. */
   readonly #sends = new Set<(error?: ConnectorError) => void>()
   readonly #answer: AnswerPlace | undefined
   #validate: typeof validateJSONRPCMessage | undefined

@@ -58,7 +58,7 @@ export function* blockAfterCall(tx: Tx, { limits, now, userId }: Failed): Op<voi
   if (seconds > 0) yield* tx.run(blockConnectors, { userId, until: now + seconds * 1000 })
 }
 
-/** Lifts both blocks and forgets the counted failures. Returns false if the account was not blocked. */
+/** Lifts both blocks and resets the failure count. Returns false if the account was not blocked. */
 export function* liftBlock(tx: Tx, userId: string): Op<boolean> {
   const account = yield* tx.lockAccount({ userId })
   yield* tx.run(forgetAll, { userId })

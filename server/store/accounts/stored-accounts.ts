@@ -139,8 +139,8 @@ export function* credit(tx: Tx, input: Credit): Op<CreditResult> {
 }
 
 /**
- * Posts a credit and its event, then pays debt from it. Returns the final balance. The caller must have locked the
- * account.
+ * Posts a credit and its event, then pays debt from the credit. Returns the final balance. The caller must have locked
+ * the account.
  */
 export function* postCredit(tx: Tx, posting: Omit<Posting, 'type'>): Op<{ id: string; balance: Units }> {
   const { amount, now: at, userId } = posting

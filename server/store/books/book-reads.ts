@@ -17,8 +17,8 @@ export type BookSums = {
 }
 
 /**
- * Sums for one value of `groupBy`. `value` is an id, a name, or a day since 1970-01-01, and empty for executions
- * without one. `day` is set only for the books of one user.
+ * Sums for one value of `groupBy`. `value` is an id, a name, or a day counted from 1970-01-01. It is empty for
+ * executions that have no such value. `day` is set only for the books of one user.
  */
 export type BookRow = BookSums & { value: string | number; day?: number }
 
@@ -84,7 +84,7 @@ export function readEmails(on: Reads, userIds: readonly string[]): Answer<UserEm
   return on.all(emails, { ids: JSON.stringify(Object.fromEntries(userIds.map((userId) => [userId, 0]))) })
 }
 
-/** Reads closed days and months from the precomputed totals, and all others from the sums per user. */
+/** Reads closed days and months from the precomputed totals, and all others from the per-user sums. */
 export function* readBooks(on: Reads, { fromDay, groupBy, toDay, userId }: ReadBooks): Op<BookRow[]> {
   if (userId !== undefined) return yield* on.all(ofUser[groupBy], { fromDay, toDay, userId })
   const closedTo = Math.min(toDay, yield* closedUntil(on))

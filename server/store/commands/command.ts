@@ -171,7 +171,7 @@ export type Tx = Reads & {
    */
   made(row: MadeRow): void
   /**
-   * Must be called after a change to credentials of this kind, or to data that is read with them. A change to `users`
+   * Must be called after a change to credentials of this kind, or to data read along with them. A change to `users`
    * affects all kinds.
    */
   holdersChanged(of: Holding | 'users'): void
@@ -207,7 +207,7 @@ export type Engine = {
   dropOwner(id: string): void
   /** Number of commands that upkeep may run concurrently. */
   readonly atOnce: number
-  /** Runs a read. If `listOf` is set to a user id, the read waits for other list reads of this user. */
+  /** Runs a read. If `listOf` is set to a user id, the read waits for this user's other list reads. */
   read<Value>(read: (on: Reads) => Op<Value> | Answer<Value>, listOf?: string): Promise<Value>
   /**
    * Finds a credential by token hash. The result includes all changes by this process, but can miss changes that other

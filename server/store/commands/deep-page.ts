@@ -60,7 +60,7 @@ export type Filtered<Row> = {
   piece: Piece
   /** Returns the row at an offset in the range. The offset also counts rows that do not match the filter. */
   skip: ReadPiece<ListPlace>
-  /** Whether all rows in the range match the filter. A full batch then needs no `count`. */
+  /** Whether all rows in the range match the filter. If so, a full batch needs no `count`. */
   isUnfiltered?: boolean
   /** Whether an index covers the filter. If so, batches are as large as without a filter. */
   isOfIndex?: boolean

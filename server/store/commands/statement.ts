@@ -94,7 +94,7 @@ export class Statement<Row> {
     this.#text = text
   }
 
-  /** Returns the SQL, with each value as `:name`. */
+  /** Returns the SQL, with a `:name` placeholder for each value. */
   text(dialect: Dialect): string {
     return dialect.bound(typeof this.#text === 'string' ? this.#text : this.#text(dialect))
   }

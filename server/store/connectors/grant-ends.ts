@@ -18,7 +18,7 @@ export function* removeGrant(tx: Tx, of: ConnectorOf): Op<void> {
   yield* endSignIns(tx, of)
 }
 
-/** Ends a connector's pending sign-ins. Completing one afterwards fails. */
+/** Ends a connector's pending sign-ins. They can no longer be completed. */
 export function* endSignIns(tx: Tx, of: ConnectorOf): Op<void> {
   yield* tx.run(removeSignIns, of)
 }

@@ -37,8 +37,8 @@ export type ConnectorGrantStore = {
   keep(input: ConnectorOf & Tokens & { issuer: string; ifUpdatedAt: EpochMs }): Promise<boolean>
   noteFailure(input: ConnectorOf & { message: string }): Promise<void>
   /**
-   * Claims the refresh of these tokens until `renew` or `release` is called, or until `forMs` has passed. Returns false
-   * if the refresh is already claimed or the version is outdated.
+   * Claims the right to refresh these tokens until `renew` or `release` is called, or until `forMs` has passed. Returns
+   * false if the refresh is already claimed or the version is outdated.
    */
   claim(input: VersionOf & { forMs: number }): Promise<boolean>
   /** Stores the refreshed tokens. Returns undefined if this version is outdated. */
@@ -46,12 +46,12 @@ export type ConnectorGrantStore = {
   /** Releases a claim without refreshing the tokens. */
   release(input: VersionOf): Promise<void>
   /**
-   * Ends the sign-in, so that the connector needs a new one. Keeps only `sealed`, the encrypted OAuth client, or
-   * nothing if it is null. Returns false if the connector has no tokens or a different version of them. If `version` is
-   * null, any version matches.
+   * Ends the sign-in, so that the connector needs a new one. Keeps only `sealed` (the encrypted OAuth client), or
+   * nothing if `sealed` is null. Returns false if the connector has no tokens or a different version of them. If
+   * `version` is null, any version matches.
    */
   end(input: ConnectorOf & { version: number | null; sealed: string | null; message: string | null }): Promise<boolean>
-  /** Returns the grants of all users ordered by connector id, starting after `afterId`. */
+  /** Returns all users' grants, ordered by connector id, starting after `afterId`. */
   sealed(input: { afterId: string; limit: number }): Promise<GrantRecord[]>
   /** Stores the same tokens encrypted with another key. Returns false if the stored tokens are no longer `from`. */
   reseal(input: { connectorId: string; from: string; to: string }): Promise<boolean>

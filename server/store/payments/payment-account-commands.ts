@@ -95,7 +95,7 @@ function rechargeOf({ rechargeBelow: below, rechargeMonthlyMax: monthlyMax, rech
   return below === null || to === null || monthlyMax === null ? null : { below, to, monthlyMax }
 }
 
-/** Does nothing for an erased user, whose last payment can arrive late. */
+/** Does nothing for an erased user. The user's last payment can arrive after the erasure. */
 export function* keepMethod(
   tx: Tx,
   { method, now, provider, userId }: { userId: string; provider: PaymentProvider; method: PaymentMethod; now: EpochMs },

@@ -39,7 +39,10 @@ export type TopupRecord = {
   refunded: Units
   /** Amount that disputes have withdrawn and not returned. `refunded` and `disputed` together never exceed `amount`. */
   disputed: Units
-  /** Number of applied states. A state is applied only if this number has not changed since the state was requested. */
+  /**
+   * Number of provider states applied so far. A state is applied only if this number has not changed since the state
+   * was requested.
+   */
   version: number
   createdAt: EpochMs
   updatedAt: EpochMs
@@ -114,8 +117,8 @@ export type DueRecharge = {
   topup: TopupRecord
   customerId: string
   /**
-   * Null if auto-recharge was switched off or the user was suspended in the meantime. If so, the caller must not
-   * request a charge, but must still apply the result of an earlier request.
+   * Null if auto-recharge was switched off or the user was suspended after the recharge began. If so, the caller must
+   * not request a charge, but must still apply the result of an earlier request.
    */
   methodId: string | null
   /** Whether this call created the top-up. If so, no charge can have been requested yet. */
@@ -155,7 +158,7 @@ export type PaymentStore = {
   getTopup(of: TopupOf): Promise<TopupRecord | undefined>
   countTopups(of: { userId: string; status?: TopupStatus }): Promise<number>
   listTopups(input: ListTopups): Promise<UserTopup[]>
-  /** Finds any user's top-up by the first id that matches. */
+  /** Finds a top-up by the first id that matches, regardless of its user. */
   findTopup(ref: TopupRef): Promise<TopupRecord | undefined>
   /**
    * Updates the top-up, the ledger and the user's events in one transaction. Changes nothing if another state was

@@ -9,15 +9,15 @@ import { insertInto, statement } from '../commands/statement.ts'
 //
 // Two identical requests that were sent intentionally get two rows. Each retry uses a row that no other retry has used.
 //
-// MCP clients do not mark tool calls as retries. A call with the same content as an earlier call whose client has
-// disconnected gets that call's task. A client that repeats its own request gets that request's task if it is
-// unfinished.
+// MCP clients do not mark tool calls as retries. If the client of an earlier call with the same content has
+// disconnected, a new call gets the earlier call's task. A client that repeats its own request gets the same task if
+// the task is unfinished.
 
-/** How long a retry still gets the original request's turn after that turn has ended. */
+/** How long after a turn has ended a retry still receives that turn. */
 const keptMs = 60_000
 /**
- * How late an original request may arrive after its own retry. A busy node may receive it only after the client has
- * given up.
+ * How long after its own retry an original request may arrive. A busy node may receive the original only after the
+ * client has given up.
  */
 const overtakenMs = 1000
 
@@ -102,8 +102,8 @@ export function insertRequest(tx: Tx, { digest, now, resourceId, retries, userId
 type Call = { call: ToolCall; userId: string }
 
 /**
- * Returns the task that answers the call: the unfinished task of the same request, or the task of an identical call
- * whose client has disconnected.
+ * Returns the task that answers the call: the unfinished task that the same request created, or the task of an
+ * identical call whose client has disconnected.
  */
 export function* findLeftTask(on: Reads, { call, userId }: Call): Op<string | undefined> {
   const { keptMs: returnMs, request, what } = call

@@ -15,7 +15,7 @@ export type ToolCall = { what: string; request: string | null; keptMs: number }
 type RequestOf = { userId: string; digest: string; resourceId: string }
 
 export type WireRequestStore = {
-  /** Returns the turn that an earlier attempt of the request created, if it is open or ended within the last minute. */
+  /** Returns the turn created by an earlier attempt, if that turn is open or ended within the last minute. */
   findTurn(input: WireRequest & { userId: string }): Promise<string | undefined>
   /**
    * Records that the client disconnected before it received the whole response. The next retry then gets this turn or

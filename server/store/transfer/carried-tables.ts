@@ -7,8 +7,7 @@ import { peopleTables } from '../tables/people-tables.ts'
 import type { TableWords } from '../tables/table-words.ts'
 import { workTables } from '../tables/work-tables.ts'
 
-// Tables and columns that an export contains, all of which exist on both engines. `seq` is included, but the leases are
-// not.
+// Exported tables and columns, all of which exist on both engines. Includes `seq`, but not the leases.
 
 // Loaded as CommonJS, because Node's ES module loader is slow with Drizzle (see `applied-migrations.ts`).
 const require = createRequire(import.meta.url)
