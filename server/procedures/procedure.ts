@@ -37,7 +37,7 @@ export type ProcedureMeta = {
   isPublic?: boolean
 }
 
-/** tRPC's code for each HTTP status. There is none for 408, 410, 417, 424 and 431. */
+/** tRPC's code for each HTTP status. 410 uses the code for 404, and statuses that are not listed use BAD_REQUEST. */
 const rpcCodes: Readonly<Record<number, TRPC_ERROR_CODE_KEY>> = {
   401: 'UNAUTHORIZED',
   403: 'FORBIDDEN',

@@ -41,7 +41,7 @@ export class ConnectorHost {
 
   /**
    * Returns a port to the thread. The port closes when the thread ends. When the caller closes its end, the thread ends
-   * the runs of that port.
+   * that port's runs.
    */
   connect(): MessagePort {
     const { port1, port2 } = new MessageChannel()

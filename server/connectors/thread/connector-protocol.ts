@@ -4,7 +4,7 @@ import type { ProcessLimits } from '../connector-bounds.ts'
 import type { ConnectorSpec, ProbeOutcome, ProbeRequest, RenewToken, TokenResult } from '../connector-spec.ts'
 
 // Messages between the connector thread and an agent thread or the main thread, over a dedicated port. When either end
-// of the port closes, its runs end.
+// closes, the port's runs end.
 
 /** `run` and `call` are numbers assigned by the sender. */
 export type ToConnectors =

@@ -25,9 +25,9 @@ const shellVariables = ['PWD', 'OLDPWD', 'SHLVL', '_']
 type Stdio = 'pipe' | readonly [Socket, Socket, Socket]
 
 /**
- * Starts a server as the leader of a new process group. The group ends with this process at the latest, even on
- * SIGKILL. If the command cannot be started, throws spawn's error, or the returned child emits it. Without process
- * groups or a shell, as on Windows, nothing kills the server, which only notices the end of its input.
+ * Starts a server as the leader of a new process group. The group never outlives this process, even on SIGKILL. If the
+ * command cannot be started, throws spawn's error, or the returned child emits it. Without process groups or a shell,
+ * as on Windows, nothing kills the server, which only notices the end of its input.
  */
 export function guardedSpawn({ args, command, env }: StdioTarget, cwd: string, stdio: Stdio): ChildProcess {
   const options = { env, cwd, windowsHide: true }

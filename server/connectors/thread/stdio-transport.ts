@@ -27,7 +27,7 @@ export type StdioOptions = {
 const strayLinesMax = 20
 const stderrBytesMax = 2048
 /**
- * Delay before a failure is reported. The exit that explains the failure, or output from before the exit, may arrive
+ * Delay before a failure is reported. The exit that explains the failure, or output written before the exit, may arrive
  * later.
  */
 const settleMs = 100

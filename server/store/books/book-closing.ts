@@ -4,7 +4,7 @@ import { bookGroups, columnOf, type BookGroup } from './book-groups.ts'
 
 // Totals over all users are stored for closed days and months, so that a year can be read in milliseconds. A day can be
 // closed when no further transaction can belong to it. Its totals then never change, and can be recomputed from the
-// sums per user.
+// per-user sums.
 
 const dayMs = 86_400_000
 /** Delay after midnight before the previous day can be closed. No transaction runs this long. */

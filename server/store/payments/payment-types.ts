@@ -37,7 +37,7 @@ export type TopupRecord = {
   receiptUrl: string | null
   /** Sum of all refunds that did not fail. */
   refunded: Units
-  /** Amount that disputes have withdrawn and not returned. `refunded` and `disputed` together never exceed `amount`. */
+  /** Amount withdrawn by disputes and not returned. `refunded` and `disputed` together never exceed `amount`. */
   disputed: Units
   /**
    * Number of provider states applied so far. A state is applied only if this number has not changed since the state
@@ -81,7 +81,7 @@ export type PaymentState = {
   method: PaymentMethod | null
   /** Sum of all refunds that did not fail. */
   refunded: Units
-  /** Amount that disputes have withdrawn and not returned. */
+  /** Amount withdrawn by disputes and not returned. */
   disputed: Units
 }
 

@@ -11,7 +11,7 @@ import type { WholeDatabase } from './whole-database.ts'
 //   [1,"usr_…", …]                           row; a row of `payloads` ends with the content in base64, or null
 //   {"rows":{"users":1, …},"sha256":"…"}     end: row counts, and the digest of all lines after the header
 //
-// The same data results in the same lines after the header on both engines.
+// For the same data, both engines write the same lines after the header.
 
 export const exportFormat = { format: 'errand-export', version: 1 } as const
 const payloadColumns = must(
