@@ -27,12 +27,12 @@ export type AdminClients = {
     /** Suspends or unsuspends a user, or grants or removes admin rights. */
     update: Method<'users.update'>
     unblock: Method<'users.unblock'>
-    /** Erases a user, which cannot be undone. Idempotent. Platform keys need the scope `users`. */
+    /** Erases a user, which cannot be undone. Idempotent. Platform keys require the `users` scope. */
     erase: Method<'users.erase'>
     /**
      * Adds `amountUsd` to a balance, or subtracts it if negative. Repeated calls with the same Idempotency-Key and
-     * amount change the balance only once. If there is no user with the `externalId`, creates one, which also needs the
-     * scope `users`.
+     * amount change the balance only once. If there is no user with the `externalId`, creates one, which also requires
+     * the `users` scope.
      */
     credit: (
       input: Input<'users.credit'> | CreditExternalUserInput,
@@ -46,8 +46,8 @@ export type AdminClients = {
     task: Method<'users.task'>
     sessions: InnerListMethod<'users.sessions'>
     /**
-     * Creates an API key for the user with the scope `read`, `execute` or both. Only this response contains the key.
-     * Platform keys with the scope `act` can call this too.
+     * Creates an API key for the user with the `read` scope, the `execute` scope, or both. Only this response contains
+     * the key. Platform keys with the `act` scope can call this too.
      */
     createKey: Method<'users.createKey'>
     listKeys: InnerListMethod<'users.listKeys'>
@@ -76,7 +76,7 @@ export type AdminClients = {
     /** Only this response contains the key. */
     create: Method<'platformKeys.create'>
     list: ListMethod<'platformKeys.list'>
-    /** Includes the credit of the last 30 days and the key's active client tokens. */
+    /** Includes daily credit totals for the last 30 days and the key's active client tokens. */
     get: Method<'platformKeys.get'>
     /** Revokes a client token that the platform key has created. Idempotent. */
     revokeToken: Method<'platformKeys.revokeToken'>
@@ -96,7 +96,7 @@ export type AdminClients = {
     list: Method<'audit.list'>
   }
   economics: {
-    /** Returns a period's revenue, provider cost and margin, by group. Platform keys need the scope `economics`. */
+    /** Returns a period's revenue, provider cost and margin, by group. Platform keys require the `economics` scope. */
     get: Method<'economics.get'>
   }
 }

@@ -2,7 +2,7 @@ import { ErrandClientError } from './client-error.ts'
 
 const firstMs = 250
 const longestMs = 10_000
-/** Maximum pause before a retry: one minute, which is the period of the rate limit, plus jitter. */
+/** Maximum pause before a retry: the one-minute rate-limit period plus jitter. */
 export const retryPauseMsMax = 60_500
 const transientStatuses = new Set([429, 502, 503, 504])
 
@@ -31,11 +31,11 @@ export function isTransient(thrown: unknown): thrown is ErrandClientError {
   return code === 'NETWORK_ERROR' || code === 'TIMEOUT' || (status !== undefined && transientStatuses.has(status))
 }
 
-/** Called before each pause. `failures` is 1 before the first one. */
+/** Called before each pause. `failures` starts at 1. */
 export type OnFailure = (error: ErrandClientError, pauseMs: number, failures: number) => void
 
 type Repetition = {
-  /** Maximum consecutive failures. The last one is thrown. */
+  /** Maximum number of consecutive failures. The last one is thrown. */
   failuresMax: number
   /** If a pause would be longer than this, the failure is thrown instead. */
   pauseMsMax?: number | undefined

@@ -12,20 +12,21 @@ export type BillingClients = {
   account: {
     get: PlainMethod<'account.get'>
     /**
-     * Changes the auto-recharge settings and the low-balance notification threshold. Needs the scope `manage` or `pay`.
+     * Changes the auto-recharge settings and the low-balance notification threshold. Requires the `manage` or `pay`
+     * scope.
      */
     update: Method<'account.update'>
     /** Returns the daily spending of the last `days` days. */
     usage: EasyMethod<'account.usage'>
-    /** Needs a browser login, and ends all other logins of the account. */
+    /** Requires a browser login, and ends all other logins of the account. */
     changePassword: Method<'account.changePassword'>
-    /** Erases the account, which cannot be undone. Needs a browser login. */
+    /** Erases the account, which cannot be undone. Requires a browser login. */
     erase: Method<'account.erase'>
   }
   /** Payments that add credit. Available only if the service accepts payments: see the account's `payments`. */
   topups: {
     /**
-     * Starts a payment that adds credit to the balance. Needs the scope `manage` or `pay`.
+     * Starts a payment that adds credit to the balance. Requires the `manage` or `pay` scope.
      *
      * @example
      * const { checkoutUrl } = await client.topups.create({ amountUsd: '25.00' })
@@ -37,7 +38,7 @@ export type BillingClients = {
     /** Deletes the stored payment method, which also turns off auto-recharge. */
     removeMethod: PlainMethod<'topups.removeMethod'>
     /**
-     * Lists the top-ups of all users, with the total amounts paid, refunded, disputed and owed. For admins with a
+     * Lists the top-ups of all users, with the total amounts paid, refunded, disputed and owed. Requires an admin's
      * browser login.
      */
     listAll: EasyMethod<'topups.listAll'>

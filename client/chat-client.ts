@@ -25,7 +25,7 @@ export type ChatReply = {
 export type ChatClient = {
   /**
    * Sends a message and yields the events of its reply as they arrive. The last event is `done`, or `error` if the
-   * reply failed after its start. Such a failure is not thrown. If the service rejects the request itself, that error
+   * reply failed after it started. Such a failure is not thrown. If the service rejects the request itself, that error
    * is thrown.
    *
    * The message is sent only once, because each sent message is charged. If the stream breaks, a new connection
@@ -52,12 +52,12 @@ export type ChatClient = {
   text: (input: ChatInput, options?: ChatOptions) => Promise<ChatReply>
   /**
    * Reads a reply again, or continues reading it, free of charge. Yields the events with a `seq` above `after`, then
-   * the new events. The events are stored until ten minutes after the end of the reply. After that, rejects with
+   * the new events. The events are stored until ten minutes after the reply ends. After that, rejects with
    * EVENTS_EXPIRED.
    */
   resume: (input: { turnId: string; after?: number | undefined }, options?: ResumeOptions) => ChatStream
   /**
-   * Like `resume`, for the reply in progress in a session, from its first event. Yields nothing if no reply is in
+   * Like `resume`, but reads a session's reply in progress from its first event. Yields nothing if no reply is in
    * progress.
    */
   resumeSession: (input: { sessionId: string }, options?: ResumeOptions) => ChatStream

@@ -44,7 +44,7 @@ const brand = Symbol.for('errand-client.error')
 export class ErrandClientError extends Error {
   override readonly name = 'ErrandClientError'
   readonly code: ClientErrorCode
-  /** The HTTP status. Undefined if there was no response, or if a chat failed after its start. */
+  /** The HTTP status. Undefined if there was no response, or if a chat failed after it started. */
   readonly status: number | undefined
   /** Field errors of the request. Empty for most errors. */
   readonly details: readonly ErrorDetail[]

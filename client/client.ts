@@ -164,8 +164,8 @@ export type ErrandClient<Config extends AnyConfig = UnknownConfig> = LoginClient
       revoke: Method<'clientTokens.revoke'>
     }
     /**
-     * Returns a client that acts on behalf of a user. Needs a platform key with the scope `act`. Pass the external id
-     * that your product assigned to the user, or `{ userId }` with the service's id. Throws INVALID_ARGUMENT for
+     * Returns a client that acts on behalf of a user. Requires a platform key with the `act` scope. Pass the external
+     * id that your product assigned to the user, or `{ userId }` with the service's id. Throws INVALID_ARGUMENT for
      * anything else.
      */
     asUser(user: ActingUser): ErrandClient<Config>

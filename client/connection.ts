@@ -6,8 +6,8 @@ export type ErrandClientOptions = {
   baseUrl: string | URL
   /**
    * API key or token sent with every call, or a function that returns one. The function is called before the first
-   * request, and again when the service rejects the token (401), for example because it has expired. Null only in pages
-   * of the service itself, where the browser sends the login cookie.
+   * request, and again when the service rejects the token (401), for example because it has expired. Null only on the
+   * service's own pages, where the browser sends the login cookie.
    */
   apiKey: string | KeySource | null
   /** Fetch implementation to use instead of the global `fetch`. */
@@ -23,7 +23,7 @@ export type ErrandClientOptions = {
   /** Headers sent with every request. The client's own headers take precedence. */
   defaultHeaders?: Readonly<Record<string, string>> | undefined
   onRequest?: ((request: RequestEvent) => void) | undefined
-  /** Called after each response, including errors, but not if there was no response. */
+  /** Called after each response, including error responses. Not called if no response arrived. */
   onResponse?: ((response: ResponseEvent) => void) | undefined
   /** Called before the pause that precedes each retry, in any call, including `tasks.run` and `tasks.wait`. */
   onRetry?: ((retry: RetryEvent) => void) | undefined

@@ -1,7 +1,7 @@
 import { methodsOf, type ListMethod, type Method } from './calls/methods.ts'
 import type { Call } from './calls/rpc-call.ts'
 
-/** MCP servers that the caller has connected. Changing them needs the scope `manage` or `connectors`. */
+/** MCP servers that the caller has connected. Changing them requires the `manage` or `connectors` scope. */
 export type ConnectorsClient = {
   /**
    * Stores a connector without connecting to it. Its secrets are encrypted and never shown again.

@@ -1,9 +1,7 @@
 import { methodsOf, type ListMethod, type Method, type PlainMethod } from './calls/methods.ts'
 import type { Call } from './calls/rpc-call.ts'
 
-/**
- * Browser sessions. These methods work only in pages of the service itself, where the browser stores the login cookie.
- */
+/** Browser sessions. These methods work only on the service's own pages, where the browser stores the login cookie. */
 export type LoginClients = {
   login: {
     /** Lists the single sign-on providers. */
@@ -12,7 +10,7 @@ export type LoginClients = {
     /** Logs out the calling browser. */
     end: PlainMethod<'login.end'>
   }
-  /** The account's browser logins. Needs the scope `manage`. */
+  /** The account's browser logins. Requires the `manage` scope. */
   logins: {
     list: ListMethod<'logins.list'>
     end: Method<'logins.end'>

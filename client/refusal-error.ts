@@ -7,7 +7,7 @@ type Status = Catalogue[ErrorCode]['status']
 type CodeOf<S extends Status> = { [Code in ErrorCode]: Catalogue[Code]['status'] extends S ? Code : never }[ErrorCode]
 
 /**
- * Error codes by status, for error bodies of older service versions, which have no code. If several codes share a
+ * Error codes by status, for error bodies without a code, which older service versions send. If several codes share a
  * status, the map has the most general one. The compiler checks the map against the catalogue.
  */
 const codesByStatus: { [S in Status]: CodeOf<S> } = {

@@ -11,7 +11,7 @@ export type CreateSessionInput<Config extends AnyConfig = UnknownConfig> = Omit<
   agentId: ChatAgentId<Config>
 }
 
-/** Input for a session that your program can find again by an id of your choice, such as the id of a document. */
+/** Input for a session that your program can find again by an id of your choice, such as a document id. */
 export type GetOrCreateSessionInput<Config extends AnyConfig = UnknownConfig> = Omit<
   CreateSessionInput<Config>,
   'continues'

@@ -22,7 +22,7 @@ import { waitForTask } from './wait-for-task.ts'
 export type CreateOptions = KeyedOptions
 
 export type WaitOptions = {
-  /** Ends the wait immediately, and rejects with the signal's reason. The task continues. */
+  /** Aborting ends the wait immediately and rejects with the signal's reason. The task continues. */
   signal?: AbortSignal | undefined
   /**
    * Maximum wait in milliseconds. After that, the call rejects with TIMEOUT, and the task continues. Defaults to
@@ -79,7 +79,7 @@ export type TasksClient<Config extends AnyConfig = UnknownConfig> = {
   /**
    * Cancels a task. The task fails with CANCELED and is refunded, and its agent is stopped. Does not change an ended
    * task. Rejects with CONFLICT if the run has called a connector or charged an event, or if it has started and the
-   * endpoint allows canceling only before the start.
+   * endpoint allows canceling a task only before it starts.
    *
    * @example
    * const { status, error } = await client.tasks.cancel({ taskId })
@@ -107,7 +107,7 @@ export type TasksClient<Config extends AnyConfig = UnknownConfig> = {
    */
   events: (taskId: string, options?: FollowOptions) => TaskEvents
   /**
-   * Creates a task and waits for its end. All attempts to create the task share one Idempotency-Key, so it is charged
+   * Creates a task and waits for it to end. All attempts to create the task share one Idempotency-Key, so it is charged
    * once. Pass your own key to resume waiting for the same task after a restart.
    *
    * @example
@@ -118,7 +118,7 @@ export type TasksClient<Config extends AnyConfig = UnknownConfig> = {
     input: CreateTaskInput<Id, Config>,
     options?: RunOptions,
   ) => Promise<EndedTaskOf<Id, Config>>
-  /** Returns the full response of a task, even if it is larger than 16 KB. Null until there is a response. */
+  /** Returns the full response of a task, even if it is larger than 16 KB, or null if there is none yet. */
   fetchResponse: (
     task: Pick<Task, 'response' | 'responseUri'>,
     options?: { signal?: AbortSignal | undefined },
@@ -127,8 +127,8 @@ export type TasksClient<Config extends AnyConfig = UnknownConfig> = {
 
 const defaultTimeoutMs = 600_000
 /**
- * How many times `run` may fail to create its task. The pauses in between total about three seconds if connections are
- * refused, but can total minutes with a Retry-After.
+ * Maximum number of attempts by `run` to create its task. The pauses in between total about three seconds if
+ * connections are refused, but can total minutes with a Retry-After.
  */
 const createFailuresMax = 5
 

@@ -1,7 +1,7 @@
 import { methodsOf, type ListMethod, type Method } from './calls/methods.ts'
 import type { Call } from './calls/rpc-call.ts'
 
-/** The caller's webhooks. Changing them needs the scope `manage`. */
+/** The caller's webhooks. Changing them requires the `manage` scope. */
 export type WebhooksClient = {
   /**
    * Creates a webhook, which sends events to a URL. Only this response contains the signing secret. Pass it to

@@ -7,7 +7,7 @@ type EventOf<Type extends string, Data> = {
   timestamp: string
   /** Id of the user that the event is about. Set only for the webhooks of a platform key. */
   userId?: string
-  /** The user's id in the product, or null if there is none. Set only for the webhooks of a platform key. */
+  /** Your product's id for the user, or null if there is none. Set only for the webhooks of a platform key. */
   externalId?: string | null
   /** Contains only ids, states, codes and amounts. Fetch the objects themselves from the service. */
   data: Data
@@ -42,7 +42,7 @@ export type WebhookEvent =
   | EventOf<'payment.failed', { topupId: string; amountUsd: string; reason: string }>
   /** `refundedUsd` is the total refunded so far. `owedUsd` is the part that the balance could not cover. */
   | EventOf<'payment.refunded', { topupId: string; amountUsd: string; refundedUsd: string; owedUsd: string }>
-  /** `disputedUsd` is 0 again after a won dispute. */
+  /** `disputedUsd` returns to 0 if the dispute is won. */
   | EventOf<'payment.disputed', { topupId: string; amountUsd: string; disputedUsd: string; owedUsd: string }>
   | EventOf<'webhook.test', { webhookId: string }>
 

@@ -34,8 +34,7 @@ export type ErrandChatTransportOptions = UIStreamOptions & {
   params?: ChatInput['params']
   maxCostUsd?: string | undefined
   /**
-   * Called at the end of each reply that this page has read or stopped. `useChat` gets no further chunks of a stopped
-   * reply.
+   * Called when a reply ends, if this page has read or stopped it. `useChat` gets no further chunks of a stopped reply.
    */
   onEnd?: ((end: ChatEnd) => void) | undefined
 }
@@ -78,7 +77,7 @@ export class ErrandChatTransport {
   /** Resuming replays the reply from its beginning. */
   readonly resumeStreamIsReplay = true
   readonly #options: ErrandChatTransportOptions
-  /** Turn ids by chat id, for replies that this page has not received to the end. */
+  /** Turn ids by chat id, for replies that this page has not fully received. */
   readonly #turns = new Map<string, string>()
   /** Promises by chat id. Each resolves once the reply that is being stopped has ended. */
   readonly #stops = new Map<string, Promise<void>>()
@@ -169,7 +168,7 @@ export class ErrandChatTransport {
           const { done, value } = await chunks.next().catch((error: unknown) => {
             throw disconnectOf(error)
           })
-          // After a stop, nothing reads further chunks.
+          // After the reply is stopped, nothing reads further chunks.
           if (isOver) return
           if (!done) return controller.enqueue(value)
           leave()
@@ -181,7 +180,7 @@ export class ErrandChatTransport {
     )
   }
 
-  /** Stops a reply at the service, then reads it to its end to learn the cost. */
+  /** Stops a reply at the service, then reads the remaining events to learn the cost. */
   #stop({ chat, chatId, stream }: Reply): void {
     const createTimeoutError = () =>
       new ErrandClientError(

@@ -8,7 +8,7 @@ export type ErrandMetadata = {
   usage?: ChatUsage
   /** The amount charged, in USD with four decimals. Set when the reply ends. */
   costUsd?: string
-  /** Set if the reply failed after its start. */
+  /** Set if the reply failed after it started. */
   errorCode?: string
 }
 

@@ -10,7 +10,7 @@ export type WithResponse<T> = {
 /** A promise of the result. Call `withResponse` to get the HTTP response as well. */
 export type CallPromise<T> = Promise<T> & {
   /**
-   * Resolves with the result, its status and headers.
+   * Resolves with the result and the response's status and headers.
    *
    * @example
    * const { data, headers } = await client.tasks.create(input).withResponse()
@@ -22,7 +22,8 @@ export type CallPromise<T> = Promise<T> & {
 export function toCallPromise<T>(answer: Promise<WithResponse<T>>): CallPromise<T> {
   const promise = answer.then(({ data }) => data)
   const withResponse = () => {
-    // The caller handles the rejection of `answer`. Without this handler, Node would report `promise` as unhandled too.
+    // The caller handles the rejection of `answer`. Without this handler, Node would report an unhandled rejection of
+    // `promise`.
     promise.catch(() => {})
     return answer
   }

@@ -62,9 +62,9 @@ async function* items<Page extends PageHead, Item>(
 
 /**
  * Pages by offset, although items move when others are added or removed. Each page starts at the last item of the
- * previous page and skips items that were already yielded. If a page contains none of them, reads again at another
- * offset. The offset increases by the number of items added. If none were added, items must have been removed, and it
- * decreases by one page. Never yields an item twice, and never skips an item that existed throughout.
+ * previous page and skips items that were already yielded. If a page contains none of these items, reads again at
+ * another offset. If items were added, that offset is higher by their number. Otherwise, items must have been removed,
+ * so it is one page lower. Never yields an item twice, and never skips an item that existed throughout.
  */
 async function* itemsByOffset<Page extends PageHead, Item>(
   first: Page,

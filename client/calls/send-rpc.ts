@@ -64,7 +64,7 @@ export function createSendRpc(connection: Connection): SendRpc {
 
   const sendBatch = async (batch: readonly Waiting[]) => {
     const controller = new AbortController()
-    // Abort only if every call of the batch is aborted, because the others are still waiting.
+    // Abort only if every call in the batch is aborted, because the others are still waiting.
     const onAbort = () => batch.every(({ signal }) => signal.aborted) && controller.abort()
     for (const { signal } of batch) signal.addEventListener('abort', onAbort, { once: true })
     try {

@@ -9,11 +9,12 @@ export type ChatItem = {
   toolNames: readonly string[]
   isReplying: boolean
   /**
-   * Cost and token counts of the reply, once it has ended. Unknown for replies from before the component was mounted.
+   * Cost and token counts of the reply, once it has ended. Undefined for replies that ended before the component
+   * mounted.
    */
   costUsd: string | undefined
   usage: ChatUsage | undefined
-  /** Why the reply ended early. The text so far is charged. */
+  /** Why the reply ended early. The text generated so far is charged. */
   error: string | undefined
 }
 
@@ -27,7 +28,7 @@ export type ChatState = {
    * message.
    */
   send: (text: string) => Promise<boolean>
-  /** Stops the reply. The text so far is charged. */
+  /** Stops the reply. The text generated so far is charged. */
   stop: () => void
 }
 
@@ -106,8 +107,8 @@ export function useChat({ sessionId }: { sessionId: string }): ChatState {
   const send = useCallback(
     async (text: string) => {
       const signal = leaving.current
-      // Wait for the messages to load, because they replace those shown. During a reply, do not wait, because loading
-      // ends only after the reply.
+      // Wait for the stored messages to load, because they replace the displayed ones. During a reply, do not wait,
+      // because loading ends only after the reply.
       if (stream.current === undefined) await loading.current
       if (stream.current !== undefined || signal.aborted || text.trim() === '') return false
       change({ do: 'add', items: [{ ...reply(), role: 'user', text, isReplying: false }, reply()] })
@@ -150,7 +151,7 @@ function reduce(state: State, change: Change): State {
   }
 }
 
-/** Returns the last stored message with the receipt of the reply that just ended. */
+/** Returns the last stored message with the cost, usage and error of the reply that just ended. */
 function withReceipt(stored: ChatItem | undefined, shown: ChatItem | undefined): ChatItem[] {
   if (!stored) return []
   if (!shown || shown.role !== stored.role) return [stored]

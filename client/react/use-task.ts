@@ -22,7 +22,7 @@ export type TaskState<Config extends AnyConfig = UnknownConfig, Id extends Endpo
   /** Set if the service rejected the task or could not be reached. */
   error: Error | undefined
   /**
-   * Creates a task and follows it to its end. If called again, follows only the latest task. The others continue and
+   * Creates a task and follows it until it ends. If called again, follows only the latest task. The others continue and
    * are charged too.
    */
   run: (input: TaskInput<Config, Id>, options?: CreateOptions) => void

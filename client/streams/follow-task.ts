@@ -12,7 +12,7 @@ export type TaskEvents = EventReader<TaskEvent>
 export type FollowOptions = Omit<CallOptions, 'maxRetries'>
 
 /**
- * Follows one task until its end, over as many connections as needed. Each connection starts with the current state.
+ * Follows one task until it ends, over as many connections as needed. Each connection starts with the current state.
  */
 export function followTask(
   connection: Connection,

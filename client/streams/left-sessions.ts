@@ -2,7 +2,7 @@ import { isErrandError } from '../client-error.ts'
 import type { Connection } from '../connection.ts'
 import { pause } from '../deadline.ts'
 
-/** Time of the last chat that this process abandoned before its end, by session id. */
+/** Time at which this process last abandoned a chat, by session id. */
 const leftAt = new Map<string, number>()
 const leftMax = 1000
 /** How long a session may stay busy after its chat was abandoned. */

@@ -37,7 +37,7 @@ export class NdjsonDecoder {
   }
 
   /**
-   * Yields the event of a last line without a line feed, if its JSON is complete. The stream may have broken within
+   * Yields the event on a last line without a line feed, if its JSON is complete. The stream may have broken within
    * that line.
    */
   *end(): Generator<NdjsonEvent, void, undefined> {

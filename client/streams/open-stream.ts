@@ -41,8 +41,8 @@ export async function openStream(connection: Connection, request: StreamRequest)
   const createTimeoutError = () => new ErrandClientError('TIMEOUT', late)
   return await withDeadline({ signal, timeoutMs, createTimeoutError }, async () => {
     const response = await send(connection, request)
-    // If fetch ignores its signal, the response can arrive after the abort. Without the cancel, the service would
-    // generate and charge for a reply that nothing reads.
+    // If fetch ignores its signal, the response can arrive after the signal aborts. If the response were not canceled,
+    // the service would generate and charge for a reply that nobody reads.
     if (signal.aborted) await response.body?.cancel(signal.reason)
     signal.throwIfAborted()
     if (response.status === 204 && request.mayBeEmpty) return undefined
