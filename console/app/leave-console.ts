@@ -33,7 +33,7 @@ export function leaveConsole(path = '/login'): void {
 }
 
 channel?.addEventListener('message', () => {
-  // Tabs with a public page, such as an invitation, have no account.
+  // On public pages, such as an invitation, no account is cached.
   if (queryClient.getQueryData(['account']) === undefined) return
   goTo(loginPath(), { replace: true, state: wasLoggedOut })
   forgetAll()

@@ -1,8 +1,8 @@
 import { pagePath } from './service-url.ts'
 
 /**
- * Returns the path if it leads to a page of this console, and `/` otherwise. Prevents links that redirect the user to
- * another site after login.
+ * Returns the path if it leads to a page of this console, and `/` otherwise. Prevents links from redirecting the user
+ * to another site after login.
  */
 export function localPath(given: string | null): string {
   if (given === null || !/^\/(?![/\\])/.test(given) || !URL.canParse(given, location.origin)) return '/'

@@ -1,6 +1,6 @@
 import { createTheme, type CSSVariablesResolver, type MantineColorsTuple } from '@mantine/core'
 
-// In every palette, shade 6 on white and shade 3 on the dark surface have a contrast of at least 4.5.
+// In every palette, shade 6 on white and shade 3 on the dark surface have a contrast ratio of at least 4.5.
 const brand: MantineColorsTuple = [
   '#eef6f6',
   '#d9ebeb',

@@ -2,7 +2,7 @@ import { client } from '../../app/api-client.ts'
 import { whenLeaving } from '../../app/leave-console.ts'
 import { announceEnd } from '../../app/announce-end.tsx'
 
-/** Without HTTP/2, a browser has six connections per server, and each followed task uses one of them. */
+/** Without HTTP/2, a browser opens at most six connections per server, and each followed task uses one. */
 const followedMax = 2
 const followed: AbortController[] = []
 whenLeaving(() => {

@@ -1,7 +1,8 @@
 import type { Task, Transaction } from '../../../client/client.ts'
 import { usdUnits } from '../../parts/text/usd-units.ts'
 
-// Sums are in trillionths of a USD. Rates have six decimals per million tokens, so the price of one token has twelve.
+// Sums are in trillionths of a dollar. Rates have six decimals per million tokens, so the price of one token has
+// twelve.
 
 type Breakdown = NonNullable<Transaction['breakdown']>
 

@@ -11,8 +11,8 @@ type OwnErrors = {
 }
 
 /**
- * Manages errors that a form finds before the request. Focuses the first invalid field, whether the form or the service
- * found the error.
+ * Manages errors that a form finds before it sends a request. Focuses the first invalid field, whether the form or the
+ * service found the error.
  */
 export function useOwnErrors(refusal: unknown): OwnErrors {
   const form = useRef<HTMLFormElement>(null)

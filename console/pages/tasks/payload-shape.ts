@@ -43,7 +43,7 @@ export function isSmall(value: object): boolean {
 const listItemsMax = 8
 const itemFieldsMax = 3
 
-/** Returns the text of a short list in a table cell. Returns undefined if the value is anything else. */
+/** Returns the table-cell text for a short list. Returns undefined for any other value. */
 export function listText(value: unknown): string | undefined {
   if (!Array.isArray(value) || value.length > listItemsMax) return undefined
   const items = value.map((item) => (isFields(item) ? Object.values(item) : [item]))

@@ -1,6 +1,6 @@
 import { useEffect } from 'react'
 
-/** Makes the browser ask before the user closes or reloads a page with unsaved data. */
+/** Makes the browser ask for confirmation before the user closes or reloads a page with unsaved data. */
 export function useLeaveWarning(isOn: boolean): void {
   useEffect(() => {
     if (!isOn) return undefined

@@ -5,7 +5,7 @@ import { fits, isObject, matches, othersKey, ownValue, toJson, Unfinished } from
 export type Problem = { path: string; message: string }
 type Place = { path: string; isRequired: boolean }
 
-/** Checks the simple constraints before the request. The service checks all constraints. */
+/** Checks the simple constraints before the request is sent. The service checks all constraints. */
 export function checkValue(
   field: FormField,
   value: unknown,
@@ -124,7 +124,7 @@ function checkNumber(field: NumberField, value: number): string[] {
   if (max !== undefined && (value > max || (isMaxExcluded && value === max))) {
     return [isMaxExcluded ? `Must be less than ${max}` : `Must be at most ${max}`]
   }
-  // Skip fractions, whose remainder is inexact: 0.3 % 0.1 is not 0.
+  // Skip fractions, because their remainders are inexact: 0.3 % 0.1 is not 0.
   if (multipleOf !== undefined && Number.isInteger(multipleOf) && value % multipleOf !== 0) {
     return [`Must be a multiple of ${multipleOf}`]
   }

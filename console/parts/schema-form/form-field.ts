@@ -15,7 +15,7 @@ export type NumberField = {
   isInteger: boolean
   min: number | undefined
   max: number | undefined
-  /** Whether `min` and `max` are exclusive bounds, so that the value cannot equal them. */
+  /** Whether the value must be greater than `min` and cannot equal it. `isMaxExcluded` is the same for `max`. */
   isMinExcluded: boolean
   isMaxExcluded: boolean
   multipleOf: number | undefined

@@ -104,7 +104,7 @@ export function toJson(field: FormField, value: unknown, isRequired = true): unk
     return isRequired && field.isNullable ? null : undefined
   }
   if (field.kind === 'object' && isObject(value)) {
-    // Write the properties in the order of the schema, then the unknown ones.
+    // Write the properties in schema order, then the unknown ones.
     const json: Record<string, unknown> = {}
     for (const { name, field: own, isRequired: isNeeded } of field.properties) {
       put(json, name, toJson(own, ownValue(value, name), isNeeded))

@@ -152,7 +152,7 @@ function toText(schema: ParamsJsonSchema, name: string | undefined): FieldKind {
   }
 }
 
-/** Returns undefined if this browser does not support the pattern. The service checks it in any case. */
+/** Returns undefined if this browser does not support the pattern. The service always checks it. */
 function toPattern(source: string): RegExp | undefined {
   for (const flags of ['u', '']) {
     try {

@@ -6,7 +6,7 @@ export type ClientCall = {
   result: string
 }
 
-/** The environment variable that contains the key for the generated code. */
+/** The environment variable from which the generated code reads the key. */
 export type KeyVariable = 'ERRAND_API_KEY' | 'ERRAND_PLATFORM_KEY'
 
 /** Generates a curl command for any POSIX shell. */

@@ -371,8 +371,8 @@ export class LiveChat {
 const chats = new Map<string, LiveChat>()
 
 const abandonAll = (of: { isLoggedIn: boolean }) => Promise.all(Array.from(chats.values(), (chat) => chat.abandon(of)))
-// Keep the chats until the login has ended. Otherwise a page could recreate a chat, and that would look up the outcome
-// of its last message.
+// Keep the chats until the login has ended. Otherwise a page could recreate a chat, which would look up the outcome of
+// its last message.
 beforeLoggingOut(() => abandonAll({ isLoggedIn: true }))
 whenLeaving(() => {
   void abandonAll({ isLoggedIn: false })

@@ -19,7 +19,8 @@ export type StoredTurn = {
 }
 
 /**
- * Minimum wait before a turn counts as not stored. The reserved amount does not show whether a free chat is stored yet.
+ * Minimum wait before a turn counts as not stored. A free chat reserves no money, so the reserved amount does not show
+ * whether it is stored yet.
  */
 const settleMsMin = 1500
 const settleMsMax = 30_000

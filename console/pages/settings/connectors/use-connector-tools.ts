@@ -11,7 +11,7 @@ export type ToolsPage = Awaited<ReturnType<typeof client.connectors.tools>>
  */
 export function useConnectorTools({ id: connectorId, status }: Connector): UseQueryResult<ToolsPage> {
   return useQuery({
-    // Before a sign-in, the connector has no credentials.
+    // Until the user signs in, the connector has no credentials.
     enabled: status !== 'needs_sign_in',
     queryKey: ['connector-tools', connectorId],
     queryFn: async ({ signal }) => {

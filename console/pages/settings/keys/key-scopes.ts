@@ -19,7 +19,7 @@ export const keyPresets: readonly { label: string; scopes: KeyScope[]; days: str
   { label: 'All scopes, no expiry', scopes: scopeTexts.map(({ scope }) => scope), days: '' },
 ]
 
-/** `pay` is a scope of client tokens only. */
+/** Only client tokens can have the `pay` scope. */
 export function describeScopes(scopes: readonly (KeyScope | 'pay')[]): string {
   if (scopeTexts.every(({ scope }) => scopes.includes(scope))) return 'All'
   const labels = scopeTexts.flatMap(({ scope, label }) => (scopes.includes(scope) ? [label] : []))
