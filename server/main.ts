@@ -7,8 +7,8 @@ enableCompileCache()
 process.umask(0o077)
 // V8 by default lets the heap grow to several times the live set: hundreds of MB after a burst of large bodies.
 setFlagsFromString('--heap-growing-percent=50')
-// While requests queue up after a start, V8 learns that their allocations are long-lived, and from then on makes such
-// allocations in the old generation. That nearly doubles the time per request until the next restart.
+// Requests queue up after a start, so V8 learns that their objects are long-lived and allocates later ones in the old
+// generation. That nearly doubles the time per request until the next restart.
 setFlagsFromString('--no-allocation-site-pretenuring')
 // Avoid a top-level await, because `require` may load this file.
 void import('./cli/command-line.ts').then(({ runCommandLine }) => runCommandLine(process.argv))

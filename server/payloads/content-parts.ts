@@ -29,7 +29,7 @@ function* textParts(json: string, bytesMax: number): Generator<Buffer, void> {
   }
 }
 
-/** Returns false if a part of this length must be the last one. */
+/** Whether another part may follow a part of this length. */
 export function mayContinue(bytes: number): boolean {
   return bytes > partBytesMax - 4
 }

@@ -78,8 +78,7 @@ export class FilePayloadStore extends NewPayloads implements PayloadStore {
       if (!found) continue
       // A restored backup may have made the file readable by other users.
       if ((found.mode & otherUsers) !== 0) await chmod(path, 0o600).catch(() => {})
-      // The file system sets these times from a real clock, so compare them with `Date.now()` and not with the
-      // injected clock.
+      // The system clock sets these times, so compare them with `Date.now()` and not with the injected clock.
       if (Date.now() - found.mtimeMs < olderThanMs) continue
       if (name.endsWith('.json') && (await hasRow(id))) continue
       await rm(path, { force: true })

@@ -36,8 +36,8 @@ export type PayloadStore = {
   read(payloadId: string, digest: PayloadDigest | null): Promise<string>
   readBytes(payloadId: string, digest: PayloadDigest | null): Promise<Buffer>
   /**
-   * Returns undefined if the payload does not exist. The stream opens on the first read. It is not checked against the
-   * digest. Use `checkedChunks` for that.
+   * Returns undefined if the payload does not exist. The stream opens on the first read and does not check the content.
+   * To check it, use `checkedChunks`.
    */
   openStream(payloadId: string): Promise<{ bytes: number; stream: () => Readable } | undefined>
   /**
@@ -80,7 +80,7 @@ export abstract class NewPayloads {
   protected abstract discard(payloadId: string): Promise<void>
 }
 
-/** Returns a 503 for a failed write, because a network store can fail temporarily. */
+/** Returns a 503 error for a failed write, because a network store can fail temporarily. */
 export function notStored(cause: unknown): ErrandError {
   return unavailable('Could not store the payload, so nothing was changed. Try again.', cause)
 }

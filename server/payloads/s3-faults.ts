@@ -6,7 +6,7 @@ export function isMissing(error: unknown): boolean {
   return error instanceof Error && (error.name === 'NoSuchKey' || error.name === 'NotFound')
 }
 
-/** Whether the requested range begins at or after the end of the object, as it does for an empty object. */
+/** Whether the requested range begins at or after the end of the object. In an empty object, every range does. */
 export function isOutOfRange(error: unknown): boolean {
   return error instanceof Error && error.name === 'InvalidRange'
 }

@@ -141,8 +141,7 @@ export class S3PayloadStore extends NewPayloads implements PayloadStore {
         withinTime(),
       )
       const found = page.Contents ?? []
-      // The bucket sets these times from a real clock, so compare them with `Date.now()` and not with the injected
-      // clock.
+      // The bucket's own clock sets these times, so compare them with `Date.now()` and not with the injected clock.
       const isYoung = ({ LastModified: at }: { LastModified?: Date | undefined }) =>
         Date.now() - Number(at ?? Infinity) < olderThanMs
       const young = found.findIndex(isYoung)

@@ -23,7 +23,7 @@ export type CallerCredential =
   | { kind: 'login'; loginId: string }
   | { kind: 'acting'; platformKeyId: string }
   /**
-   * Can call only operations that allow client tokens. If it is bound to a session or task, it can access nothing else.
+   * A client token can call only operations that allow it. If bound to a session or task, it can access nothing else.
    */
   | { kind: 'clientToken'; tokenId: string; sessionId: string | null; taskId: string | null }
   | { kind: 'operator' }

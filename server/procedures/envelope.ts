@@ -7,8 +7,8 @@ type Envelope = { json?: unknown; meta?: unknown }
 /**
  * Reads and writes superjson's envelope, `{ json, meta? }`. Responses contain only plain JSON. Inputs must have the
  * same values as over REST, so values other than JSON are rejected. Annotations in `meta` are applied only if there are
- * few of them and their paths exist. superjson takes time proportional to the size of `meta` times its depth, and for
- * an annotation on `list.1000000000` it would allocate an array of that length.
+ * few of them and their paths exist, because superjson takes time proportional to the size of `meta` times its depth,
+ * and would allocate a huge array for an annotation on `list.1000000000`.
  */
 export const envelope = {
   serialize: (value: unknown): Envelope => ({ json: value }),
@@ -21,8 +21,8 @@ export const envelope = {
 }
 
 /**
- * Limits for `meta`: the number of its keys and values, their total length, and its depth. An annotation is a key and
- * an array with one value.
+ * Limits for `meta`: the number of values, the total length of keys and strings, and the depth. An annotation is an
+ * array with one value, so it counts as two values.
  */
 const metaValuesMax = 10_000
 const metaCharsMax = 64 * 1024
@@ -50,9 +50,8 @@ function applyAnnotations(value: unknown, meta: unknown): unknown {
   if (!isRecord(meta)) throw malformed()
   const { referentialEqualities, v } = meta
   const paths = undefinedPaths(meta['values'])
-  // Objects that are referenced several times appear in full in the JSON, so do not resolve the annotations that link
-  // them. Twenty nested references would expand a kilobyte to a gigabyte. A null at such a path indicates a circular
-  // input.
+  // The JSON contains repeated objects in full, so do not apply the annotations that link them. Twenty nested
+  // references would expand a kilobyte to a gigabyte. A null at such a path indicates a circular input.
   const isLegacy = typeof v !== 'number' || v < 1
   for (const path of textsIn(referentialEqualities)) {
     const found = find(value, segmentsOf(path, isLegacy))
