@@ -59,7 +59,7 @@ export function createSessionsClient(call: Call): SessionsClient {
   return { ...sessions, getOrCreate: (input, options) => getOrCreate(sessions, input, options) }
 }
 
-/** Maximum length of a URL-encoded external id. It becomes part of the Idempotency-Key. */
+/** Maximum length of a URL-encoded external id, which becomes part of the Idempotency-Key. */
 const externalIdCharsMax = 180
 
 async function getOrCreate(

@@ -78,7 +78,7 @@ export type TasksClient<Config extends AnyConfig = UnknownConfig> = {
   list: ListMethod<'tasks.list'>
   /**
    * Cancels a task. The task fails with CANCELED and is refunded, and its agent is stopped. Does not change an ended
-   * task. Rejects with CONFLICT if the run has called a connector or charged an event, or if it has started and the
+   * task. Rejects with CONFLICT if the run has called a connector or charged for an event, or if it has started and the
    * endpoint allows canceling a task only before it starts.
    *
    * @example

@@ -11,7 +11,7 @@ export function exportOperation({ headers }: { headers: Json }): Json {
     tags: ['Billing'],
     summary: 'Export all data of the account',
     description:
-      'The response has one JSON object per line (`ExportLine`): the account, keys, logins, connectors and webhooks without secrets, top-ups, transactions, tasks with params and results, sessions with messages and files, and entries of the audit log. An export without the last line `end` is incomplete. Tasks that are created during the export are not part of it. Needs the scope `manage`.',
+      'The response has one JSON object per line (`ExportLine`): the account, keys, logins, connectors and webhooks without secrets, top-ups, transactions, tasks with params and results, sessions with messages and files, and entries of the audit log. An export without the last line `end` is incomplete. Tasks that are created during the export are not part of it. Requires the `manage` scope.',
     security: [{ apiKey: [] }, { browserSession: [] }],
     parameters: [],
     responses: {
@@ -31,7 +31,7 @@ export function exportTransactionsOperation({ headers }: { headers: Json }, para
     tags: ['Billing'],
     summary: "Export the caller's transactions as CSV",
     description:
-      'The response has one line per transaction, newest first, after a line with the column names. Besides the fields of a transaction, it has the agent, endpoint and API key of the task or turn, and the tags of the task or session as `name:value`. Transactions that are created during the export are not part of it. Needs the scope `read`.',
+      'The response has one line per transaction, newest first, after a line with the column names. Besides the fields of a transaction, it has the agent, endpoint and API key of the task or turn, and the tags of the task or session as `name:value`. Transactions that are created during the export are not part of it. Requires the `read` scope.',
     security: [{ apiKey: [] }, { browserSession: [] }, { platformKey: [] }],
     parameters,
     responses: {

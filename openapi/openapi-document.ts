@@ -119,7 +119,7 @@ export function createOpenApiDocument(): Json {
           type: 'http',
           scheme: 'bearer',
           description:
-            'A platform key, `errand_pk_…`. With the scope `act` and the header Errand-User, it has `read` and `execute` for that user',
+            'A platform key, `errand_pk_…`. With the `act` scope and the header Errand-User, it has `read` and `execute` for that user',
         },
         clientToken: {
           type: 'http',

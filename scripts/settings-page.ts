@@ -30,7 +30,7 @@ export function settingsPage(): string {
     'Limits are whole numbers. Set a limit under `limits` in the configuration file, or with its environment variable. The minimum is 1, or 0 if the last column has an entry.',
     limitTable(),
     '## Command line',
-    'Run a command with `errand COMMAND`. It exits with 2 if its usage is invalid, and with 1 if it fails. In both cases, it prints one line to standard error. With `--json`, this line is an API error body.',
+    'Run a command with `errand COMMAND`. A command exits with 2 if its usage is invalid, and with 1 if it fails. In both cases, it prints one line to standard error. With `--json`, this line is an API error body.',
     ...commandSections(createProgram()),
     '## Configuration file',
     '`errand.config.ts` exports the configuration as its default export. `defineConfig` and `defineEndpoint` from the package `errand` check its types. The service rejects unknown fields.',

@@ -66,8 +66,8 @@ const stopMsMax = 10_000
 
 /**
  * Connects `useChat` to the service. Sends only the new message, because the service keeps the history. The chat's
- * `stop` also stops the reply at the service, and the page then receives no further chunks. A reload, another tab or a
- * lost connection does not stop the reply.
+ * `stop` also tells the service to stop the reply, and the page then receives no further chunks. A reload, another tab
+ * or a lost connection does not stop the reply.
  *
  * @example
  * const transport = new ErrandChatTransport({ client: createClient({ baseUrl, apiKey: token }) })
@@ -180,7 +180,7 @@ export class ErrandChatTransport {
     )
   }
 
-  /** Stops a reply at the service, then reads the remaining events to learn the cost. */
+  /** Tells the service to stop a reply, then reads the remaining events to learn the cost. */
   #stop({ chat, chatId, stream }: Reply): void {
     const createTimeoutError = () =>
       new ErrandClientError(

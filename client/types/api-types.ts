@@ -28,7 +28,7 @@ export type Account = {
   createdAt: string
   /** The same values as the X-RateLimit headers */
   rateLimit: {
-    /** Maximum executions in any 60 seconds; 0 if there is no limit */
+    /** Maximum number of executions in any 60 seconds; 0 if there is no limit */
     limit: number
     remaining: number
     /** When the oldest counted execution leaves the window; null if there is none */
@@ -66,7 +66,7 @@ export type AgentChat = {
   }[] | undefined
   /** Maximum number of tokens in the message and history sent to the agent for a reply */
   contextTokens: number
-  /** Maximum `maxTokens` of a turn */
+  /** Highest `maxTokens` that a turn can set */
   maxOutputTokens: number
   /** Whether reasoning is streamed */
   reasoning: boolean
@@ -402,7 +402,7 @@ export type CreatedKey = {
   usedUsd: string | null
   /** When the current period ends; null if `limitUsd` never resets */
   resetsAt: string | null
-  /** Maximum tasks and turns per UTC minute; null if only the user's limit applies */
+  /** Maximum number of tasks and turns per UTC minute; null if only the user's limit applies */
   executionsPerMinute: number | null
   /** Ids of the agents that the key can run; null for all */
   agents: string[] | null
@@ -452,12 +452,12 @@ export type CreatedWebhook = {
   failingSince: string | null
   /** Until when requests are also signed with the previous secret */
   previousSecretUntil: string | null
-  /** Results of the latest finished deliveries, at most 100 */
+  /** Results of the most recent completed deliveries, at most 100 */
   recent: {
     succeeded: number
     failed: number
   }
-  /** The latest failed attempt among the latest deliveries */
+  /** The last failed attempt among the most recent deliveries */
   lastFailure: {
     /** ISO 8601 UTC timestamp with milliseconds */
     at: string
@@ -478,7 +478,7 @@ export type CredentialLimits = {
   usedUsd: string | null
   /** When `limitUsd` resets next; null if it never resets */
   resetsAt: string | null
-  /** Maximum tasks and turns per minute; null if there is no limit */
+  /** Maximum number of tasks and turns per minute; null if there is no limit */
   executionsPerMinute: number | null
   /** Ids of the agents that the credential can run; null for all */
   agents: string[] | null
@@ -501,7 +501,7 @@ export type Economics = {
     failures: number
     /** Charges, minus refunds of the unused part of metered and token-priced tasks */
     chargedUsd: string
-    /** Refunds of failed, canceled and expired tasks */
+    /** Refunds for failed, canceled and expired tasks */
     refundedUsd: string
     /** Charges minus refunds, including charges paid from granted credit */
     revenueUsd: string
@@ -524,7 +524,7 @@ export type Economics = {
     failures: number
     /** Charges, minus refunds of the unused part of metered and token-priced tasks */
     chargedUsd: string
-    /** Refunds of failed, canceled and expired tasks */
+    /** Refunds for failed, canceled and expired tasks */
     refundedUsd: string
     /** Charges minus refunds, including charges paid from granted credit */
     revenueUsd: string
@@ -551,7 +551,7 @@ export type Endpoint = {
   /** Rates of tokens; only for token-priced endpoints */
   tokenPricing?: TokenPricing | undefined
   timeoutSeconds: number
-  /** `always`: a task can be canceled until it calls a connector or charges an event; `pending`: a task can be canceled only before an agent starts it */
+  /** `always`: a task can be canceled until it calls a connector or charges for an event; `pending`: a task can be canceled only before an agent starts it */
   cancel: "always" | "pending"
   /** Whether a task can name connectors; if false, `connectorIds` is rejected */
   takesConnectors: boolean
@@ -636,7 +636,7 @@ export type Key = {
   usedUsd: string | null
   /** When the current period ends; null if `limitUsd` never resets */
   resetsAt: string | null
-  /** Maximum tasks and turns per UTC minute; null if only the user's limit applies */
+  /** Maximum number of tasks and turns per UTC minute; null if only the user's limit applies */
   executionsPerMinute: number | null
   /** Ids of the agents that the key can run; null for all */
   agents: string[] | null
@@ -647,17 +647,17 @@ export type Key = {
 export type Limits = {
   /** The plan that applies; null if the account has none */
   plan: string | null
-  /** Maximum tasks and turns in any 60 seconds; 0 if there is no limit */
+  /** Maximum number of tasks and turns in any 60 seconds; 0 if there is no limit */
   executionsPerMinute: number
-  /** Maximum tasks running at the same time; null if there is no limit */
+  /** Maximum number of tasks running at the same time; null if there is no limit */
   tasksAtWork: number | null
-  /** Maximum queued tasks; null if there is no limit */
+  /** Maximum number of queued tasks; null if there is no limit */
   tasksWaiting: number | null
   /** Spending limit per UTC day; null if there is none */
   spendPerDayUsd: string | null
   /** Ids of the agents that the account can run; null for all */
   agents: string[] | null
-  /** Maximum bytes of large requests, large results and files to store per UTC day; null if there is no limit */
+  /** Maximum total size in bytes of the large requests, large results and files stored per UTC day; null if there is no limit */
   payloadBytesPerDay: number | null
   used: {
     tasksAtWork: number
@@ -1172,7 +1172,7 @@ export type Task = {
   expiresAt?: string | undefined
   /** Maximum run time in seconds, if the request set one */
   timeoutSeconds?: number | undefined
-  /** When a run first called a connector or charged an event. From then on, the task cannot be canceled */
+  /** When a run first called a connector or charged for an event. From then on, the task cannot be canceled */
   cancelableUntil?: string | undefined
 }
 
@@ -1323,9 +1323,9 @@ export type Usage = {
   days: {
     /** UTC day */
     date: string
-    /** Charges of tasks and turns, minus the returned part of metered tasks */
+    /** Charges for tasks and turns, minus amounts returned for metered tasks */
     spentUsd: string
-    /** Refunds of tasks, including canceled and expired tasks */
+    /** Refunds for tasks, including canceled and expired tasks */
     refundedUsd: string
     /** Number of charged tasks and turns */
     executions: number
@@ -1336,9 +1336,9 @@ export type Usage = {
   hours?: {
     /** ISO 8601 UTC timestamp with milliseconds */
     start: string
-    /** Charges of tasks and turns, minus the returned part of metered tasks */
+    /** Charges for tasks and turns, minus amounts returned for metered tasks */
     spentUsd: string
-    /** Refunds of tasks, including canceled and expired tasks */
+    /** Refunds for tasks, including canceled and expired tasks */
     refundedUsd: string
     /** Number of charged tasks and turns */
     executions: number
@@ -1351,7 +1351,7 @@ export type Usage = {
     value: string
     /** Charges, minus the returned part of metered and token-priced tasks */
     spentUsd: string
-    /** Refunds of failed, canceled and expired tasks */
+    /** Refunds for failed, canceled and expired tasks */
     refundedUsd: string
     /** Number of tasks and turns that ended */
     executions: number
@@ -1445,7 +1445,7 @@ export type UserTask = {
   expiresAt?: string | undefined
   /** Maximum run time in seconds, if the request set one */
   timeoutSeconds?: number | undefined
-  /** When a run first called a connector or charged an event. From then on, the task cannot be canceled */
+  /** When a run first called a connector or charged for an event. From then on, the task cannot be canceled */
   cancelableUntil?: string | undefined
   /** Log lines of the last run, oldest first: at most 200, and at most 16 KB */
   log?: {
@@ -1493,12 +1493,12 @@ export type Webhook = {
   failingSince: string | null
   /** Until when requests are also signed with the previous secret */
   previousSecretUntil: string | null
-  /** Results of the latest finished deliveries, at most 100 */
+  /** Results of the most recent completed deliveries, at most 100 */
   recent: {
     succeeded: number
     failed: number
   }
-  /** The latest failed attempt among the latest deliveries */
+  /** The last failed attempt among the most recent deliveries */
   lastFailure: {
     /** ISO 8601 UTC timestamp with milliseconds */
     at: string
@@ -1613,7 +1613,7 @@ export type Queries = {
     input: {
       /** The id returned when the task was created */
       taskId: string
-      /** Maximum seconds to wait for the task to end before responding; 0 by default */
+      /** Maximum number of seconds to wait for the task to end before responding; 0 by default */
       wait?: number | undefined
     }
     output: Task
@@ -1845,7 +1845,7 @@ export type Queries = {
       transactionId?: string | undefined
       /** Returns only the charge and refund of this task */
       taskId?: string | undefined
-      /** Returns only the charges of turns in this session */
+      /** Returns only the charges for turns in this session */
       sessionId?: string | undefined
       /** Returns only the charge of this turn */
       turnId?: string | undefined
@@ -2592,7 +2592,7 @@ export type Mutations = {
       limitUsd?: string | undefined
       /** How often `limitUsd` resets, in UTC; weeks start on Monday. Defaults to `never` */
       limitReset?: "never" | "day" | "week" | "month" | undefined
-      /** Maximum tasks and turns per UTC minute, in addition to the user's limit */
+      /** Maximum number of tasks and turns per UTC minute, in addition to the user's limit */
       executionsPerMinute?: number | undefined
       /** Ids of the agents that the key can run; all by default */
       agents?: string[] | undefined
@@ -2730,11 +2730,11 @@ export type Mutations = {
       plan?: string | null | undefined
       /** Omitted limits stay unchanged; null removes a limit */
       limits?: {
-        /** Maximum tasks and turns in any 60 seconds; 0 for no limit */
+        /** Maximum number of tasks and turns in any 60 seconds; 0 for no limit */
         executionsPerMinute?: number | null | undefined
-        /** Maximum tasks running at the same time; further tasks are queued */
+        /** Maximum number of tasks running at the same time; further tasks are queued */
         tasksAtWork?: number | null | undefined
-        /** Maximum queued tasks; further tasks are rejected */
+        /** Maximum number of queued tasks; further tasks are rejected */
         tasksWaiting?: number | null | undefined
         /** Spending limit per UTC day */
         spendPerDayUsd?: string | null | undefined
@@ -2789,7 +2789,7 @@ export type Mutations = {
       limitUsd?: string | undefined
       /** How often `limitUsd` resets, in UTC; weeks start on Monday. Defaults to `never` */
       limitReset?: "never" | "day" | "week" | "month" | undefined
-      /** Maximum tasks and turns per UTC minute, in addition to the user's limit */
+      /** Maximum number of tasks and turns per UTC minute, in addition to the user's limit */
       executionsPerMinute?: number | undefined
       /** Ids of the agents that the key can run; all by default */
       agents?: string[] | undefined

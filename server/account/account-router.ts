@@ -66,7 +66,7 @@ export const accountRouter = (parts: AccountParts) =>
           tags: ['Billing'],
           summary: 'Change the low balance notification and auto-recharge',
           description:
-            'Omitted fields stay unchanged. After the threshold changes, `balance.low` can be sent again. `autoRecharge` charges a saved payment method, so turning it on requires a browser login, or a platform key with the scope `pay` that acts on behalf of the user. An API key with the scope `manage` can turn it off.',
+            'Omitted fields stay unchanged. After the threshold changes, `balance.low` can be sent again. `autoRecharge` charges a saved payment method, so turning it on requires a browser login, or a platform key with the `pay` scope that acts on behalf of the user. An API key with the `manage` scope can turn it off.',
           protect: true,
           successDescription: 'The updated account.',
           errorResponses: {

@@ -22,7 +22,7 @@ const CredentialLimits = z
       .number()
       .int()
       .nullable()
-      .describe('Maximum tasks and turns per minute; null if there is no limit'),
+      .describe('Maximum number of tasks and turns per minute; null if there is no limit'),
     agents: z.array(z.string()).nullable().describe('Ids of the agents that the credential can run; null for all'),
   })
   .meta({ id: 'CredentialLimits' })
@@ -48,7 +48,7 @@ export const Account = z
     createdAt: isoTimestamp,
     rateLimit: z
       .object({
-        limit: z.number().int().describe('Maximum executions in any 60 seconds; 0 if there is no limit'),
+        limit: z.number().int().describe('Maximum number of executions in any 60 seconds; 0 if there is no limit'),
         remaining: z.number().int(),
         resetAt: isoTimestamp
           .nullable()
@@ -78,8 +78,8 @@ export const UsageInput = z.object({
 })
 
 const spendFields = {
-  spentUsd: usd.describe('Charges of tasks and turns, minus the returned part of metered tasks'),
-  refundedUsd: usd.describe('Refunds of tasks, including canceled and expired tasks'),
+  spentUsd: usd.describe('Charges for tasks and turns, minus amounts returned for metered tasks'),
+  refundedUsd: usd.describe('Refunds for tasks, including canceled and expired tasks'),
   executions: z.number().int().describe('Number of charged tasks and turns'),
   failures: z.number().int().describe('Number of failed tasks, excluding canceled and expired tasks'),
 }
@@ -101,7 +101,7 @@ export const Usage = z
             .string()
             .describe("Id or name; empty if there is none. For turns, the agent's id replaces the endpoint's"),
           spentUsd: usd.describe('Charges, minus the returned part of metered and token-priced tasks'),
-          refundedUsd: usd.describe('Refunds of failed, canceled and expired tasks'),
+          refundedUsd: usd.describe('Refunds for failed, canceled and expired tasks'),
           executions: z.number().int().describe('Number of tasks and turns that ended'),
           failures: z.number().int().describe('Number of failed tasks and turns, excluding canceled and expired tasks'),
           runP50Ms: percentileMs.describe(
@@ -179,7 +179,7 @@ export const Transaction = z
 export type Transaction = z.output<typeof Transaction>
 
 const ofType = TransactionType.optional().describe('Returns only transactions of this type')
-const ofSession = resourceId.optional().describe('Returns only the charges of turns in this session')
+const ofSession = resourceId.optional().describe('Returns only the charges for turns in this session')
 
 export const ListTransactionsInput = z.object({
   type: ofType,

@@ -20,7 +20,7 @@ export const economicsRouter = (parts: Pick<AdminParts, 'store'>) =>
           successDescription: 'The sums of the period and of each group.',
           errorResponses: {
             400: 'A parameter is invalid.',
-            403: 'The caller is neither an admin with a browser login nor a platform key with the scope `economics`.',
+            403: 'The caller is neither an admin with a browser login nor a platform key with the `economics` scope.',
           },
         },
       })

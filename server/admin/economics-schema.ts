@@ -17,7 +17,7 @@ const sums = {
   executions: z.number().int().describe('Number of tasks and turns that ended'),
   failures: z.number().int().describe('Number of failed tasks and turns, excluding canceled and expired tasks'),
   chargedUsd: usd.describe('Charges, minus refunds of the unused part of metered and token-priced tasks'),
-  refundedUsd: usd.describe('Refunds of failed, canceled and expired tasks'),
+  refundedUsd: usd.describe('Refunds for failed, canceled and expired tasks'),
   revenueUsd: usd.describe('Charges minus refunds, including charges paid from granted credit'),
   writtenOffUsd: usd.describe('Cost of turns that exceeded a balance, cap or limit and was not charged'),
   providerCostUsd: exactUsd.describe('What model providers charged for agents with a configured `cost`'),

@@ -15,7 +15,7 @@ export const userDataProcedures = ({ payments, people }: { payments: PaymentPart
         operationId: 'eraseUser',
         summary: 'Erase a user (admins, platforms)',
         description:
-          'Ends all access immediately and cannot be undone. The contents of tasks and chats are deleted within minutes. Transactions remain, without a name. A saved payment method is removed at the payment provider first. If that fails, the response is 503 and nothing is erased, unless an admin sends `leaveSavedMethod`. Idempotent. A platform key needs the scope `users`.',
+          'Ends all access immediately and cannot be undone. The contents of tasks and chats are deleted within minutes. Transactions remain, without a name. A saved payment method is removed at the payment provider first. If that fails, the response is 503 and nothing is erased, unless an admin sends `leaveSavedMethod`. Idempotent. A platform key needs the `users` scope.',
         successDescription: 'The erased user.',
         errorResponses: {
           ...bodyErrors,

@@ -50,7 +50,7 @@ const Endpoint = z
     cancel: z
       .enum(cancelModes)
       .describe(
-        '`always`: a task can be canceled until it calls a connector or charges an event; `pending`: a task can be canceled only before an agent starts it',
+        '`always`: a task can be canceled until it calls a connector or charges for an event; `pending`: a task can be canceled only before an agent starts it',
       ),
     takesConnectors: z.boolean().describe('Whether a task can name connectors; if false, `connectorIds` is rejected'),
     params: z.record(z.string(), z.unknown()).describe('JSON Schema of the params'),
@@ -69,7 +69,7 @@ const AgentChat = z
       .number()
       .int()
       .describe('Maximum number of tokens in the message and history sent to the agent for a reply'),
-    maxOutputTokens: z.number().int().describe('Maximum `maxTokens` of a turn'),
+    maxOutputTokens: z.number().int().describe('Highest `maxTokens` that a turn can set'),
     reasoning: z.boolean().describe('Whether reasoning is streamed'),
     accepts: z
       .array(z.string())

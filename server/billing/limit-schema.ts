@@ -22,7 +22,7 @@ export const OwnLimitsInput = z.object({
     .max(executionsPerMinuteMax)
     .nullable()
     .optional()
-    .describe('Maximum tasks and turns in any 60 seconds; 0 for no limit'),
+    .describe('Maximum number of tasks and turns in any 60 seconds; 0 for no limit'),
   tasksAtWork: z
     .number()
     .int()
@@ -30,7 +30,7 @@ export const OwnLimitsInput = z.object({
     .max(tasksMax)
     .nullable()
     .optional()
-    .describe('Maximum tasks running at the same time; further tasks are queued'),
+    .describe('Maximum number of tasks running at the same time; further tasks are queued'),
   tasksWaiting: z
     .number()
     .int()
@@ -38,7 +38,7 @@ export const OwnLimitsInput = z.object({
     .max(tasksMax)
     .nullable()
     .optional()
-    .describe('Maximum queued tasks; further tasks are rejected'),
+    .describe('Maximum number of queued tasks; further tasks are rejected'),
   spendPerDayUsd: maxCostUsd.nullable().optional().describe('Spending limit per UTC day'),
   agents: agentIds.nullable().optional().describe('Ids of the agents that the user can run'),
 })
@@ -56,15 +56,17 @@ export const OwnLimits = z
 export const Limits = z
   .object({
     plan: z.string().nullable().describe('The plan that applies; null if the account has none'),
-    executionsPerMinute: count.describe('Maximum tasks and turns in any 60 seconds; 0 if there is no limit'),
-    tasksAtWork: count.nullable().describe('Maximum tasks running at the same time; null if there is no limit'),
-    tasksWaiting: count.nullable().describe('Maximum queued tasks; null if there is no limit'),
+    executionsPerMinute: count.describe('Maximum number of tasks and turns in any 60 seconds; 0 if there is no limit'),
+    tasksAtWork: count
+      .nullable()
+      .describe('Maximum number of tasks running at the same time; null if there is no limit'),
+    tasksWaiting: count.nullable().describe('Maximum number of queued tasks; null if there is no limit'),
     spendPerDayUsd: usd.nullable().describe('Spending limit per UTC day; null if there is none'),
     agents: z.array(z.string()).nullable().describe('Ids of the agents that the account can run; null for all'),
     payloadBytesPerDay: count
       .nullable()
       .describe(
-        'Maximum bytes of large requests, large results and files to store per UTC day; null if there is no limit',
+        'Maximum total size in bytes of the large requests, large results and files stored per UTC day; null if there is no limit',
       ),
     used: z.object({
       tasksAtWork: count,

@@ -23,7 +23,7 @@ type Probed = { json: string; failure: null } | { json: null; failure: string }
 const checkMs = 20_000
 /** Includes the connection and the server's list of tools. */
 const callMs = 60_000
-/** Maximum concurrent checks and calls per user. Each connects to a server of the user's choice. */
+/** Maximum number of concurrent checks and calls per user. Each connects to a server of the user's choice. */
 const checksMax = 4
 const minuteMs = 60_000
 

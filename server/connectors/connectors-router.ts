@@ -241,7 +241,7 @@ export const connectorsRouter = (connectors: ConnectorParts) =>
           successDescription: 'The connector, which can be used now.',
           errorResponses: {
             ...bodyResponses,
-            403: 'The caller is not a platform key with the scopes `act` and `connectors` that acts on behalf of the user.',
+            403: 'The caller is not a platform key with the `act` and `connectors` scopes that acts on behalf of the user.',
             404: notFound,
             409: 'The sign-in has expired or is already finished.',
             424: 'The user or the authorization server rejected the sign-in.',
@@ -286,7 +286,7 @@ export const connectorsRouter = (connectors: ConnectorParts) =>
           operationId: 'listConnectorTools',
           tags,
           summary: "List the tools of a connector's server",
-          description: "Connects to the server with the user's secrets, so an API key needs the scope `execute`.",
+          description: "Connects to the server with the user's secrets, so an API key needs the `execute` scope.",
           protect: true,
           successDescription: 'The tools, at most 500.',
           errorResponses: {

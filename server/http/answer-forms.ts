@@ -28,7 +28,7 @@ export const restForm: AnswerForm = {
 }
 
 export const eventsType = 'text/event-stream'
-/** Interval between keep-alive lines, because some proxies close a connection after 30 seconds of silence. */
+/** Interval between keep-alive lines. Kept short because some proxies close connections after 30 seconds of silence. */
 export const silentMs = 15_000
 
 /** Sends comment lines to keep a silent server-sent events connection open. */

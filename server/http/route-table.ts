@@ -93,7 +93,7 @@ export class RouteTable {
   }
 }
 
-/** Returns a sort key with one digit per segment. It puts a literal before a parameter at the first difference. */
+/** Returns a sort key with one digit per segment. At the first difference, a literal sorts before a parameter. */
 function orderOf({ segments }: Place): string {
   return segments.map((segment) => (segment.startsWith('{') ? '1' : '0')).join('')
 }

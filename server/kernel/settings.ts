@@ -260,17 +260,17 @@ export const limits = {
   executionsPerMinute: {
     default: 10,
     zero: 'no limit',
-    meaning: 'maximum tasks and turns of a user in any 60 seconds',
+    meaning: 'maximum number of tasks and turns per user in any 60 seconds',
   },
   writesPerMinute: {
     default: 600,
     zero: 'no limit',
-    meaning: 'maximum changes and quotes of a user per minute, not counting executions',
+    meaning: 'maximum number of changes and quotes per user per minute, not counting executions',
   },
   signUpsPerDay: {
     default: 1000,
     zero: 'no limit',
-    meaning: 'maximum requests for a sign-up link per UTC day; above it, further requests get 429',
+    meaning: 'maximum number of requests for a sign-up link per UTC day; above it, further requests get 429',
   },
   abuseFailures: {
     default: 10,
@@ -289,7 +289,7 @@ export const limits = {
     default: 1_073_741_824,
     zero: 'no limit',
     meaning:
-      'maximum bytes of large requests, large results and files stored for a user per UTC day; above it, tasks and messages with files get 403',
+      'maximum number of bytes stored per user and UTC day for large requests, large results and files; above it, tasks and messages with files get 403',
   },
   connectorBlockSeconds: {
     default: 86_400,
@@ -300,7 +300,7 @@ export const limits = {
     default: 1,
     zero: 'no bound',
     meaning:
-      'maximum running tasks with connectors per user; also how many free results a user can get per block by making runs fail after a connector call',
+      'maximum number of running tasks with connectors per user; also how many free results a user can get per block by making runs fail after a connector call',
   },
   sessionIdleSeconds: { default: 86_400, meaning: 'time without a turn or an update after which a session expires' },
   leaseSeconds: {
@@ -328,7 +328,7 @@ export const limits = {
   taskConcurrency: {
     default: 64,
     zero: 'tasks are accepted but not run',
-    meaning: 'maximum tasks running at a time on a node',
+    meaning: 'maximum number of tasks running at a time on a node',
   },
   drainSeconds: {
     default: 300,
@@ -344,20 +344,20 @@ export const limits = {
     default: 60,
     meaning: 'how long the task of a disconnected MCP client waits for the same call before it is canceled',
   },
-  maxConnections: { default: 20_000, meaning: 'maximum open connections' },
+  maxConnections: { default: 20_000, meaning: 'maximum number of open connections' },
   maxWritesInFlight: {
     default: 500,
-    meaning: 'maximum writing requests at a time; fewer while the event loop is delayed',
+    meaning: 'maximum number of concurrent write requests; fewer while the event loop is delayed',
   },
   maxReadsInFlight: {
     default: 1000,
-    meaning: 'maximum reading requests at a time; fewer while the event loop is delayed',
+    meaning: 'maximum number of concurrent read requests; fewer while the event loop is delayed',
   },
   maxLoopDelayMs: { default: 100, meaning: 'event-loop delay above which fewer requests are admitted' },
   maxQueuedTasks: {
     default: 100_000,
     zero: 'no bound',
-    meaning: 'maximum queued tasks of all users; above it, new tasks get 503',
+    meaning: 'maximum number of queued tasks across all users; above it, new tasks get 503',
   },
   agentThreads: {
     default: availableParallelism(),
@@ -368,9 +368,12 @@ export const limits = {
   connectorChecksPerMinute: {
     default: 30,
     zero: 'no limit',
-    meaning: 'maximum connector checks, tool lists and tool calls of a user per minute on a node',
+    meaning: 'maximum number of connector checks, tool lists and tool calls per user per minute on a node',
   },
-  maxConnectorProcesses: { default: 64, meaning: 'maximum processes of `connectors.servers` at a time for all users' },
+  maxConnectorProcesses: {
+    default: 64,
+    meaning: 'maximum number of `connectors.servers` processes at a time for all users',
+  },
   topupMinUsd: { default: 5, meaning: 'minimum USD per payment' },
   topupMaxUsd: { default: 1000, meaning: 'maximum USD per payment' },
   rechargeMonthlyMaxUsd: {
@@ -381,7 +384,7 @@ export const limits = {
   maxConnectorProcessesPerUser: {
     default: 20,
     meaning:
-      'maximum processes of `connectors.servers` at a time for one user; an eighth of `maxConnectorProcesses` while half of those are running',
+      'maximum number of `connectors.servers` processes at a time for one user; an eighth of `maxConnectorProcesses` while half of those are running',
   },
 } satisfies Record<string, Limit>
 

@@ -143,7 +143,7 @@ export function withScope<Options extends { ctx: Context; input: unknown }, Outp
   }
   const credentials: Credential[] = []
   if (scopes.some((one) => one !== 'pay' && one !== 'connectors')) credentials.push('apiKey', 'browserSession')
-  // A platform key that acts on behalf of a user never has the scope `manage`.
+  // A platform key that acts on behalf of a user never has the `manage` scope.
   if (scopes.some((one) => one !== 'manage')) credentials.push('platformKey')
   if (reach !== 'none') credentials.push('clientToken')
   if (reach !== 'session' && reach !== 'task') return guarded({ check, credentials }, resolve)

@@ -227,8 +227,8 @@ export type Store = {
   /** Fails and refunds a task. Returns false for a stale attempt. */
   failTask(input: FailTask): Promise<boolean>
   /**
-   * Must be called before an attempt calls a connector or charges an event. The task can then no longer be canceled.
-   * Returns false for a stale attempt, which must do neither.
+   * Must be called before an attempt calls a connector or charges for an event. The task can then no longer be
+   * canceled. Returns false for a stale attempt, which must do neither.
    */
   forbidCancel(input: AttemptRef): Promise<boolean>
   /** Saves progress reports, but ignores those of attempts that are no longer running. */
@@ -269,8 +269,7 @@ export type Store = {
   listSessions(input: ListSessions): Promise<{ sessions: SessionListItem[] } & Listed>
   updateSession(input: UpdateSession): Promise<UpdateSessionResult>
   /**
-   * Deletes a session and its messages, but not its turns and their charges. Returns `busy` while a turn is in
-   * progress.
+   * Deletes a session and its messages, but not its turns or their charges. Returns `busy` while a turn is in progress.
    */
   deleteSession(input: SessionOf): Promise<DeleteSessionResult>
   /** Returns messages, oldest first, or undefined if the session does not exist. */

@@ -13,7 +13,7 @@ export type CancelTaskParts = ReadTaskParts & { catalogue: Catalogue; stops: Tas
  * the refund before stopping the agent, so later writes by the agent have no effect.
  *
  * Throws 409 if the task is running and its endpoint allows canceling only queued tasks, or if the run has called a
- * connector or charged an event. Throws 403 if the credential does not include the agent.
+ * connector or charged for an event. Throws 403 if the credential does not include the agent.
  */
 export async function cancelTask(
   parts: CancelTaskParts,

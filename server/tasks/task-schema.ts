@@ -66,7 +66,7 @@ export const GetTaskInput = z.object({
     .min(0)
     .max(60)
     .optional()
-    .describe('Maximum seconds to wait for the task to end before responding; 0 by default'),
+    .describe('Maximum number of seconds to wait for the task to end before responding; 0 by default'),
 })
 
 export const CancelTaskInput = z.object({ taskId: resourceId.describe('The id returned when the task was created') })
@@ -178,7 +178,9 @@ export const Task = z
     timeoutSeconds: z.number().optional().describe('Maximum run time in seconds, if the request set one'),
     cancelableUntil: isoTimestamp
       .optional()
-      .describe('When a run first called a connector or charged an event. From then on, the task cannot be canceled'),
+      .describe(
+        'When a run first called a connector or charged for an event. From then on, the task cannot be canceled',
+      ),
   })
   .meta({ id: 'Task' })
 export type Task = z.output<typeof Task>

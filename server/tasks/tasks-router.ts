@@ -108,7 +108,7 @@ export const tasksRouter = (parts: CreateTaskParts & CancelTaskParts) =>
           errorResponses: {
             400: 'A parameter is invalid.',
             404: 'The task was not found.',
-            409: 'The task has already started, and its endpoint allows canceling only before that. Or the task has already called a connector or charged an event.',
+            409: 'The task has already started, and its endpoint allows canceling only before that. Or the task has already called a connector or charged for an event.',
             413: 'The body is too large.',
             415: 'The body is not JSON.',
           },

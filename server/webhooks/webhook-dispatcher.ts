@@ -17,7 +17,7 @@ import type { SigningKeys } from './signing-keys.ts'
 // A scan reads all webhooks and a page of callback origins. Due targets are served in rotation. `FairPlaces` prevents
 // a user with many targets from occupying all slots.
 
-/** Maximum numbers of requests in flight. A target that recently failed or was slow gets only one request at a time. */
+/** Maximum number of requests in flight. A target that recently failed or was slow gets only one request at a time. */
 const inFlightBounds = { perUser: 8, total: 64 }
 const testsMax = 8
 const testsWaitingMax = 2

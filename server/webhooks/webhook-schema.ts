@@ -35,11 +35,11 @@ export const Webhook = z
       .describe('Until when requests are also signed with the previous secret'),
     recent: z
       .object({ succeeded: z.number().int(), failed: z.number().int() })
-      .describe('Results of the latest finished deliveries, at most 100'),
+      .describe('Results of the most recent completed deliveries, at most 100'),
     lastFailure: z
       .object({ at: isoTimestamp, error: z.string() })
       .nullable()
-      .describe('The latest failed attempt among the latest deliveries'),
+      .describe('The last failed attempt among the most recent deliveries'),
     createdAt: isoTimestamp,
     updatedAt: isoTimestamp,
   })

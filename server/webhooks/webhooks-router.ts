@@ -57,7 +57,7 @@ export const webhooksRouter = (parts: WebhookParts) =>
           tags,
           summary: 'Create a webhook',
           description:
-            "Events are sent as specified by Standard Webhooks 1.0 and signed with the secret in this response, which is never shown again. If `url` is null, creates the account's only webhook that signs requests to the `webhookUrl` of tasks. Without `Errand-User`, a platform key with the scope `webhooks` manages the platform's own webhooks, which receive the events of all users who are not admins.",
+            "Events are sent as specified by Standard Webhooks 1.0 and signed with the secret in this response, which is never shown again. If `url` is null, creates the account's only webhook that signs requests to the `webhookUrl` of tasks. Without `Errand-User`, a platform key with the `webhooks` scope manages the platform's own webhooks, which receive the events of all users who are not admins.",
           protect: true,
           successDescription: 'The new webhook, with its secret.',
           errorResponses: {

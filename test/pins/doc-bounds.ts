@@ -54,7 +54,7 @@ export const bounds: Record<string, [phrase: string, source: string, constant: s
     ['500, with {} of descriptions', 'connectors/thread/mcp-connection.ts', 'toolsCharsMax'],
     ['| handshake | {} |', 'connectors/thread/mcp-connection.ts', 'openMsDefault'],
     ['| answer to a call | {} |', 'connectors/thread/mcp-connection.ts', 'callMsDefault'],
-    ['A call ends after {} at the latest', 'connectors/connector-checks.ts', 'callMs'],
+    ['A call times out after {} and', 'connectors/connector-checks.ts', 'callMs'],
     ['{} characters, 50,000 values', 'connectors/thread/tool-answer.ts', 'answerCharsMax'],
     ['characters, {} values', 'connectors/thread/answer-meter.ts', 'valuesMax'],
     ['{} bytes for a turn', 'agents/config/agent-schema.ts', 'chatConnectorTokensMax'],

@@ -6,7 +6,7 @@ export function returnPath(): string {
   return localPath(new URLSearchParams(location.search).get('returnTo'))
 }
 
-/** Opens the console after a login, and removes all data of the previous user. */
+/** Opens the console after login and clears the previous user's cached data. */
 export function enterConsole(path: string): void {
   queryClient.clear()
   goTo(path, { replace: true })

@@ -20,7 +20,7 @@ export function langGraphReply(
   { config = {}, input = messagesOf }: LangGraphOptions = {},
 ): (run: ChatRun) => AsyncIterable<ChatPart> {
   return adaptedReply(async (run) => {
-    // Models in the graph's nodes inherit this callback handler. It also makes them stream.
+    // Models in the graph's nodes inherit this callback handler, which also makes them stream.
     const handler = meteringHandler(run)
     const { callbacks = [] } = config as { callbacks?: readonly unknown[] }
     try {

@@ -168,7 +168,7 @@ export type ChatConfig = {
   /**
    * Maximum number of tokens that the model counts for a file other than an image or text, such as a PDF. Their cost is
    * reserved before the model is called. If omitted, the cost of all remaining `contextTokens` is reserved, because
-   * neither the size nor the page count of such a file limits its tokens.
+   * neither the size nor the page count of such a file bounds its token count.
    */
   readonly documentTokensMax?: number
   /** Generates the reply, part by part. */

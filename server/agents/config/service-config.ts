@@ -15,7 +15,7 @@ export type StdioServerConfig = {
   readonly command: string
   /** Command-line arguments. */
   readonly args?: readonly string[]
-  /** Environment variables for the server. It inherits none from the service except PATH. */
+  /** Environment variables for the server, which inherits only PATH from the service. */
   readonly env?: { readonly [name: string]: string }
   /** Working directory of the process. */
   readonly cwd?: string

@@ -28,8 +28,8 @@ export function fileTokens({ bytes, estimate, mediaType }: MeasuredFile, bounds:
 }
 
 /**
- * Applies the agent's current document limit to a file. Without a limit, a document's tokens are unbounded. Its text is
- * compressed, so neither its size nor its page count limits what a provider counts.
+ * Applies the agent's current document limit to a file. Without a limit, a document's token count is unbounded. Its
+ * text is compressed, so neither its size nor its page count bounds the number of tokens.
  */
 export function boundNow<File extends Pick<FileTokens, 'tokensMax'> & { mediaType: string }>(
   file: File,
@@ -50,8 +50,8 @@ export function sumTokens(files: readonly FileTokens[]): FileSum {
 }
 
 /**
- * Returns the maximum tokens of the files in a prompt. Files without a maximum share the context that the rest of the
- * prompt leaves free.
+ * Returns the maximum token count of the files in a prompt. Files without a maximum share the context that the rest of
+ * the prompt leaves free.
  *
  * @param promptTokens the estimate for the whole prompt, including its files
  */

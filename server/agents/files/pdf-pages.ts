@@ -1,6 +1,6 @@
 /**
- * Maximum occurrences of `/Page` to inspect, which bounds the work on malicious files. No model's context can hold this
- * many pages.
+ * Maximum number of occurrences of `/Page` to inspect, which bounds the work on malicious files. No model's context can
+ * hold this many pages.
  */
 const namesMax = 10_000
 const name = Buffer.from('/Page')

@@ -3,7 +3,8 @@ import type { RunConnectors } from '../../connectors/thread/run-connectors.ts'
 import type { ToolAnswer } from '../config/define-config.ts'
 
 /**
- * Converts a run's connector tools to AI SDK tools. Their results reach the model unchanged, but without base64 data.
+ * Converts a run's connector tools to AI SDK tools. Their results reach the model unchanged, except that base64 data is
+ * removed.
  */
 export async function connectorTools(connectors: RunConnectors): Promise<ToolSet> {
   if (connectors.tools.length === 0) return {}

@@ -180,7 +180,9 @@ export async function executeReply(chat: ExecuteReply): Promise<ReplyOutcome> {
   }
 }
 
-/** Returns the estimated and maximum tokens of history and files, for agents that call their models themselves. */
+/**
+ * Returns the estimated and maximum token counts of history and files, for agents that call their models themselves.
+ */
 function aroundOf({ history, historyTokens, message, parts }: ChatRequest, { contextTokens }: ReplyConfig) {
   const own = tokensOfFiles(parts)
   const tokens = historyTokens + own.tokens

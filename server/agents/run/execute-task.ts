@@ -56,7 +56,7 @@ export async function executeTask({
     if (hasEnded || signal.aborted) return
     const pacer = (paced ??= new PacedProgress(onProgress))
     const json = encodeProgress(given)
-    // Once the agent has charged an event or called a connector, delay progress until the task can no longer be
+    // Once the agent has charged for an event or called a connector, delay progress until the task can no longer be
     // canceled. Otherwise the user could read a result in the progress and then cancel for a refund.
     if (forbidding)
       void forbidding.then(

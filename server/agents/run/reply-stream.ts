@@ -111,7 +111,7 @@ export class ReplyStream {
 
   take(): ChatBatch[] {
     const batches = this.#sealed
-    // A batch without lines reports hidden reasoning or usage.
+    // If no batch is sealed, push one even without lines, because it can report hidden reasoning or usage.
     if (!this.#lines.isEmpty || batches.length === 0) batches.push(this.#seal())
     this.#isDirty = false
     this.#sealed = []

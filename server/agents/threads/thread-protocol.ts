@@ -33,7 +33,10 @@ export type FromThread =
   | { type: 'received'; run: number }
   /** A chat asks the host to reserve the cost of a model or tool call, and waits until it is reserved. */
   | { type: 'step'; run: number; request: StepRequest }
-  /** A task is about to call a connector or has charged an event. It waits until the task can no longer be canceled. */
+  /**
+   * A task is about to call a connector or has charged for an event. The run waits until the task can no longer be
+   * canceled.
+   */
   | { type: 'forbid-cancel'; run: number }
   | { type: 'waiting'; run: number; isWaiting: boolean }
   | { type: 'progress'; run: number; json: string }

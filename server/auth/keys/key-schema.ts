@@ -25,7 +25,7 @@ export const Key = z
       .number()
       .int()
       .nullable()
-      .describe("Maximum tasks and turns per UTC minute; null if only the user's limit applies"),
+      .describe("Maximum number of tasks and turns per UTC minute; null if only the user's limit applies"),
     agents: z.array(z.string()).nullable().describe('Ids of the agents that the key can run; null for all'),
     rotationDue: z.boolean().describe('True when the key is in use and older than 90 days'),
   })
@@ -42,7 +42,7 @@ const limits = {
     .int()
     .min(1)
     .max(executionsPerMinuteMax)
-    .describe("Maximum tasks and turns per UTC minute, in addition to the user's limit"),
+    .describe("Maximum number of tasks and turns per UTC minute, in addition to the user's limit"),
   agents: agentIds.describe('Ids of the agents that the key can run; all by default'),
 }
 

@@ -46,8 +46,8 @@ const toolsCharsMax = 1024 * 1024
 const descriptionCharsMax = 4000
 
 /**
- * Maximum pending replies to requests from a server, such as pings. Each reply takes a connection, and a server can
- * send thousands of requests in one response. Further replies are dropped.
+ * Maximum number of pending replies to requests from a server, such as pings. Each reply takes a connection, and a
+ * server can send thousands of requests in one response. Further replies are dropped.
  */
 const repliesMax = 8
 

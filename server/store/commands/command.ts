@@ -152,7 +152,7 @@ export type Tx = Reads & {
   lockAccount(of: { userId: string } | { taskId: string }): Answer<AccountRow | undefined>
   /** Locks the account that owns the task or turn. Returns false if the task or turn does not exist. */
   lockOwner(of: { taskId: string } | { turnId: string }): Answer<boolean>
-  /** Serializes commands that lock the same kind and text. */
+  /** Serializes commands that call this with the same kind and text. */
   lock(kind: LockKind, text?: string): Answer<void>
   /**
    * Changes the balance of a locked account and records the transaction. This is the only way to change a balance. If

@@ -4,7 +4,7 @@ export async function resultOf<Value>(of: Op<Value> | Answer<Value>): Promise<Va
   return await toEnd(of[Symbol.iterator]())
 }
 
-/** Runs a started command or read to completion. */
+/** Drives a command or read that has already started until it completes. */
 export async function toEnd<Value>(op: Iterator<unknown, Value, unknown>): Promise<Value> {
   let step = op.next()
   while (!step.done) {

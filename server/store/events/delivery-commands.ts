@@ -34,7 +34,7 @@ import { mailDisabled } from '../mails/mail-commands.ts'
 /** A webhook is disabled after its deliveries have failed for this long without a success. */
 const failingMsMax = 3 * 24 * 3_600_000
 const canceledMax = 500
-/** A webhook's health is based on this many of its latest ended deliveries. */
+/** Number of most recent completed deliveries that determine a webhook's health. */
 const healthRows = 100
 
 const type = '(SELECT type FROM events WHERE events.id = event_id) AS type'

@@ -76,7 +76,7 @@ export type EndedAttempt = Pick<LeasedDelivery, 'eventId' | 'webhookId' | 'fence
   trace: DeliveryTrace | null
 }
 
-/** How many of the latest deliveries succeeded and failed, and the latest failed attempt. */
+/** How many of the most recent deliveries succeeded and failed, and the last failed attempt. */
 export type WebhookHealth = {
   succeeded: number
   failed: number

@@ -145,7 +145,7 @@ export const moneyChecks = ({ entries, field, noIndex }: Dialect): readonly Ledg
           FROM turns WHERE coalesce(cost, held) > max_cost`,
   },
   {
-    // Charges of a deleted session still contain its id, so check only existing sessions.
+    // Charges for turns of a deleted session still contain its id, so check only existing sessions.
     what: 'the amount that each session has spent equals the sum of its charges',
     isMoney: true,
     sql: `SELECT s.user_id AS "userId", NULL AS "taskId", coalesce(-sum(t.amount), 0) AS expected, s.spent AS actual

@@ -89,7 +89,7 @@ export function workTables(
       expiresAt: number('expires_at'),
       /** Set only if it is shorter than the endpoint's timeout. */
       timeoutMs: number('timeout_ms'),
-      /** When a run first called a connector or charged an event. The task cannot be canceled after that. */
+      /** When a run first called a connector or charged for an event. The task cannot be canceled after that. */
       cancelableUntil: number('cancelable_until'),
       /**
        * The spend windows in which the charge is counted, as a JSON object from owner id to period start. Null if there

@@ -2,7 +2,7 @@ import type { Dialect } from '../commands/statement.ts'
 
 // Tags are stored as a JSON object of strings, and are found by searching for their JSON as a substring. The search is
 // exact, because names contain no quotes or backslashes, and values escape both. Session lists search every session for
-// all tags. Task lists read the `task_tags` rows of one tag, and search only for the others.
+// all tags. Task lists read the `task_tags` rows of a single tag, and search only for the others.
 
 export type TagValues = { tag1: string | null; tag2: string | null; tag3: string | null }
 

@@ -135,7 +135,7 @@ const ofAgent: TaskList = {
   }),
 }
 
-// Statements that read the tasks with one tag. SQLite reads the tables of a CROSS JOIN in the order written.
+// SQL for reading the tasks that have a given tag. SQLite reads the tables of a CROSS JOIN in the order written.
 const hasTag = 'task_tags.user_id = :userId AND tag = :tag'
 const inPiece = `${hasTag} AND ${within('task_seq', 'task_created_at')}`
 const ofTag = (dialect: Dialect) =>

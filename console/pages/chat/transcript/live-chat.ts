@@ -151,7 +151,7 @@ export class LiveChat {
     void this.#end()
   }
 
-  /** Stops the reply at the service. The last event of the stream then contains the outcome. */
+  /** Tells the service to stop the reply. The last stream event then contains the outcome. */
   async #end(): Promise<void> {
     const stream = this.#stream
     if (!stream) return
@@ -161,7 +161,7 @@ export class LiveChat {
     await client.chat.stop({ turnId }).catch(() => stream.return())
   }
 
-  /** Drops all state of the reply. Stops the reply at the service only if the user is still logged in. */
+  /** Drops all state of the reply. Tells the service to stop the reply only if the user is still logged in. */
   async abandon({ isLoggedIn }: { isLoggedIn: boolean }): Promise<void> {
     this.#isAbandoned = true
     this.#set({ exchange: undefined })

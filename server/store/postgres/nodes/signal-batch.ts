@@ -41,7 +41,9 @@ export class SignalBatch {
     }
   }
 
-  /** Removes the oldest messages from the queue and returns as many payloads as fit in one statement. */
+  /**
+   * Removes the oldest messages from the queue and packs them into payloads, at most as many as fit in one statement.
+   */
   take(): string[] {
     const payloads: string[] = []
     let payload = ''
