@@ -33,6 +33,9 @@ export async function checkPage(page: Page, name: string): Promise<void> {
   }
   await page.setViewportSize(desktop)
   await page.emulateMedia({ colorScheme: 'light' })
+  await settle(page)
+  // Lets charts and popovers adapt to the size.
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))))
 }
 
 async function checkScheme(page: Page, { name, scheme }: { name: string; scheme: Scheme }): Promise<void> {

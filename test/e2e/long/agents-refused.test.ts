@@ -58,7 +58,7 @@ testConsole(
     await page.getByText('The charge was refunded in full.').waitFor()
     await page.getByText('AGENT_ERROR').waitFor()
     await page.getByText('+$0.0100').first().waitFor()
-    await page.getByText('$0.00, $0.0100 refunded').waitFor()
+    await page.getByText('$0.0000, $0.0100 refunded').waitFor()
     expect(await page.getByText('Details:').count(), 'Error, which says nothing').toBe(0)
     const taskId = new URL(page.url()).pathname.split('/').at(-1)!
     expect(await page.getByRole('link', { name: 'Receipt' }).getAttribute('href')).toBe(

@@ -39,6 +39,9 @@ testConsole(
     await page.getByText('Must be from 0 to 2').waitFor()
     expect(await page.getByRole('button', { name: 'Send', exact: true, includeHidden: true }).isDisabled()).toBe(true)
     await opened.check('chat-options')
+    // The check resizes the window, which can hide the options for a moment and so take the focus from the field.
+    await page.getByRole('textbox', { name: 'Temperature' }).focus()
+    await keyboard.press('End')
     await keyboard.press('Backspace')
     await keyboard.type('0.5')
     await keyboard.press('Escape')

@@ -85,11 +85,11 @@ async function senderFor(world: World, operation: Operation, usual: Sender): Pro
 async function renewed(world: World, { id }: Operation, { body, path, query }: Draft): Promise<Draft> {
   const makerOf = (name: string) => fresh[name === 'connectorId' && /^sign(?:In|Out)/.test(id) ? 'signInAt' : name]!
   const renew = async (named: Json) => {
-    // An event id belongs to one webhook, and a key or task id to one user, so the ids of these stay.
+    // An event id belongs to one webhook, and a key, login or task id to one user, so the ids of these stay.
     const isFresh = (name: string) =>
       Object.hasOwn(fresh, name) &&
       !(name === 'webhookId' && 'eventId' in named) &&
-      !(name === 'userId' && ('keyId' in named || 'taskId' in named)) &&
+      !(name === 'userId' && ['keyId', 'loginId', 'taskId'].some((id) => id in named)) &&
       !(name === 'keyId' && named['keyId'] !== world.ids['keyId'])
     const changed = Object.keys(named).filter(isFresh)
     return Object.fromEntries(await Promise.all(changed.map(async (name) => [name, await makerOf(name)(world)])))
