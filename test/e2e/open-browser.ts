@@ -55,6 +55,13 @@ function packagedArgs(): string[] {
     '--disable-web-security',
     '--disable-site-isolation-trials',
     '--allow-running-insecure-content',
+    // Rendering with software GL takes 40% of the CPU time of the browser tests.
+    '--ignore-gpu-blocklist',
+    '--in-process-gpu',
+    '--use-gl=angle',
+    '--use-angle=swiftshader',
+    '--enable-unsafe-swiftshader',
   ])
-  return sparticuz.args.filter((arg) => !unwanted.has(arg) && !/^--disable-features=.*IsolateOrigins/.test(arg))
+  const args = sparticuz.args.filter((arg) => !unwanted.has(arg) && !/^--disable-features=.*IsolateOrigins/.test(arg))
+  return [...args, '--disable-gpu']
 }
