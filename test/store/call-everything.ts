@@ -166,6 +166,8 @@ export async function callEverything({ person, platform, service, webhookId }: C
   const { id: platformKeyId } = await ofAdmin('POST', '/api/platform-keys', { name: 'more', scopes: ['users'] })
   await ofAdmin('GET', '/api/platform-keys')
   await ofAdmin('GET', `/api/platform-keys/${platformKeyId}`)
+  await ofAdmin('GET', `/api/users/${userId}/logins`)
+  await ofAdmin('DELETE', `/api/users/${userId}/logins/login_5`, undefined, 404)
   await ofAdmin('DELETE', `/api/platform-keys/${platformKeyId}/client-tokens/ctok_0`, undefined, 404)
   await ofAdmin('DELETE', `/api/platform-keys/${platformKeyId}`)
   await ofAdmin('PATCH', `/api/users/${made}`, { isAdmin: true })
