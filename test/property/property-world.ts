@@ -22,7 +22,9 @@ export type Sender = { name: string; lines: readonly string[] }
 
 export type Senders = Record<'key' | 'cookie' | 'admin' | 'platform' | 'page' | 'stranger', Sender>
 
-/** Columns that sending a mail changes, which happens in the background. */
+/** Columns that the service changes in the background. */
+const noted = { last_used_at: null, last_addresses: null, failing_since: null }
+/** Columns that sending a mail changes. */
 const unsent = { status: null, attempts: null, due_at: null, attempted_at: null, sealed: null, error: null }
 
 /** Detects changes in tables and stored payloads. */
@@ -56,9 +58,7 @@ class StoreWatch {
       hash.update(table)
       const rows = await this.#raw.query(`SELECT * FROM ${table}`)
       for (const row of rows
-        .map((one) =>
-          JSON.stringify({ ...one, last_used_at: null, failing_since: null, ...(table === 'mails' && unsent) }),
-        )
+        .map((one) => JSON.stringify({ ...one, ...noted, ...(table === 'mails' && unsent) }))
         .toSorted())
         hash.update(row)
     }
