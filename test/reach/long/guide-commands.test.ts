@@ -27,6 +27,7 @@ const elsewhere: Record<string, [page: string, text: string][]> = {
     ['README.md', 'api /api/webhooks'],
   ],
   'package/clone-scripts.test.ts': [['README.md', 'npm start\n']],
+  'test/unit/brand-settings.test.ts': [['docs/guides/accounts.md', 'ERRAND_SERVICE_NAME']],
   'mails/sign-up.test.ts': [['docs/guides/accounts.md', 'ERRAND_SIGN_UP=email']],
   'language-guide.test.ts': [
     ['docs/guides/languages.md', 'export ERRAND_URL'],
@@ -192,13 +193,16 @@ test(
 )
 
 test(
-  'operations.md, limits.md and selling.md: the commands succeed next to the server',
+  'operations.md, limits.md, payments.md and selling.md: the commands succeed next to the server',
   async () => {
     const { env, service } = await startQuickstart()
     const created = await runErrand(['keys', 'create', '--user', email, '--name', 'first', '--json'], env)
-    const { id } = JSON.parse(created) as { id: string }
+    const { id, key } = JSON.parse(created) as { id: string; key: string }
     const printed = await runShell([block('operations.md', 'errand users show')], { env, replace: { 'key_…': id } })
     expect(printed).toContain('errand_sk_')
+    const ofUser = { ...env, ERRAND_URL: service.url, ERRAND_API_KEY: key }
+    const month = await runShell([block('payments.md', '/api/transactions/export')], { env: ofUser })
+    expect(month).toMatch(/^id,/)
     const { id: userId } = JSON.parse(await runErrand(['users', 'show', '--user', email, '--json'], env)) as {
       id: string
     }
