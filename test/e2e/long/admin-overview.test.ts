@@ -13,7 +13,7 @@ testConsole(
     const page = await opened.open('/admin')
     await page.waitForURL('**/admin/overview')
     const tiles = page.locator('dl').first()
-    await tiles.getByText('Margin $0.0150').first().waitFor()
+    await tiles.getByText('Margin $0.0150, no configured provider cost').first().waitFor()
     await tiles
       .getByText(/^\$\d+\.\d{4}$/)
       .first()

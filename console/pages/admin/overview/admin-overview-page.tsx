@@ -41,7 +41,10 @@ export function AdminOverviewPage() {
   if (isForAdminsOnly(economics.error)) return <AdminsOnlyPage />
   return (
     <>
-      <PageHeader title="Admin" description="Revenue, failures and work in progress. Days are in UTC." />
+      <PageHeader
+        title="Admin"
+        description="Revenue, failures and work in progress. Revenue includes charges paid from granted credit. Provider cost includes only agents with a configured cost. Days are in UTC."
+      />
       <Stack gap="lg">
         <QueryState query={system} skeleton={<Skeleton height={50} />}>
           {(known) => <SystemHealth system={known} />}
@@ -106,16 +109,24 @@ function dayBefore(day: string): string {
   return new Date(Date.parse(day) - dayMs).toISOString().slice(0, 10)
 }
 
-type EarnedProps = { label: string; sums: Pick<Economics['total'], 'marginUsd' | 'revenueUsd'> | undefined }
+type EarnedProps = {
+  label: string
+  sums: Pick<Economics['total'], 'marginUsd' | 'providerCostUsd' | 'revenueUsd'> | undefined
+}
 
 function Earned({ label, sums }: EarnedProps) {
   return (
     <StatTile
       label={label}
       value={<Money usd={sums?.revenueUsd ?? '0.0000'} isRounded />}
-      note={sums ? `Margin ${roundedUsdText(formatUsd(roundedUnits(sums.marginUsd)))}` : 'No executions'}
+      note={sums ? marginText(sums) : 'No executions'}
     />
   )
+}
+
+function marginText({ marginUsd, providerCostUsd }: Pick<Economics['total'], 'marginUsd' | 'providerCostUsd'>): string {
+  const margin = `Margin ${roundedUsdText(formatUsd(roundedUnits(marginUsd)))}`
+  return Number(providerCostUsd) === 0 ? `${margin}, no configured provider cost` : margin
 }
 
 function PaymentsPanel() {
