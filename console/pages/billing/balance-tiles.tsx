@@ -1,5 +1,8 @@
+import { Button, Group } from '@mantine/core'
 import type { UseQueryResult } from '@tanstack/react-query'
 import type { Account } from '../../../client/client.ts'
+import { addCreditPath } from '../../app/add-credit-path.ts'
+import { RouterLink } from '../../parts/router-link.tsx'
 import { Money } from '../../parts/text/money.tsx'
 import { StatTile, StatTiles } from '../overview/stat-tile.tsx'
 import { subtractUsd } from '../../parts/text/usd-units.ts'
@@ -11,7 +14,19 @@ export function BalanceTiles({ account: { data, isPending } }: { account: UseQue
       <StatTile
         label="Balance"
         isLoading={isPending}
-        value={data && <Money usd={data.balanceUsd} isRounded />}
+        value={
+          data && (
+            <Group flex={1} justify="space-between" gap={4}>
+              <Money usd={data.balanceUsd} isRounded />
+              {/* On a phone, the header has no space for this button. */}
+              {data.payments && (
+                <Button component={RouterLink} href={addCreditPath} size="compact-sm" hiddenFrom="xs">
+                  Add credit
+                </Button>
+              )}
+            </Group>
+          )
+        }
         note={isHeld ? 'Sum of all transactions' : 'Available now'}
       />
       {isHeld && (

@@ -23,6 +23,11 @@ testConsole(
       await opened.open(path)
       expect(await page.getByRole('main').innerText(), path).not.toMatch(/\badmin\b/)
     }
+    await page.setViewportSize({ width: 360, height: 740 })
+    await opened.open('/billing')
+    await link.click()
+    await page.getByRole('form', { name: 'Add credit' }).waitFor()
+    await page.setViewportSize({ width: 1280, height: 800 })
     opened.allow(/status of 403/)
     await opened.open('/agents/text?endpoint=text.summarize')
     await page.getByLabel('Text').first().fill('One sentence.')
