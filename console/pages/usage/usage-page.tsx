@@ -47,6 +47,7 @@ const periods = {
   '7': 'Last 7 days',
   '30': 'Last 30 days',
   '90': 'Last 90 days',
+  thisMonth: 'This month',
 } as const
 const groupsMax = 1000
 const runsMax = 2000
@@ -54,7 +55,8 @@ const runsMax = 2000
 export function UsagePage() {
   const [period, setPeriod] = useSearchField('days')
   const [group, setGroup] = useSearchField('groupBy')
-  const days = Object.hasOwn(periods, period) ? Number(period) : 30
+  const name = Object.hasOwn(periods, period) ? period : '30'
+  const days = name === 'thisMonth' ? new Date().getUTCDate() : Number(name)
   const groupBy = Object.hasOwn(groupNames, group) ? (group as GroupBy) : 'agent'
   const path = `/api/usage?days=${days}&groupBy=${groupBy}`
   const usage = useQuery({
@@ -69,7 +71,7 @@ export function UsagePage() {
       <PageHeader title="Usage" description="Cost of tasks and chats, per UTC day." />
       <Stack gap="lg">
         <Group align="flex-end">
-          <NameSelect label="Period" names={periods} value={String(days)} onChange={setPeriod} />
+          <NameSelect label="Period" names={periods} value={name} onChange={setPeriod} />
           <NameSelect label="Group by" names={groupNames} value={groupBy} onChange={setGroup} />
           <DownloadButton
             label="Download CSV"
@@ -79,7 +81,15 @@ export function UsagePage() {
           />
         </Group>
         <QueryState query={usage} skeleton={<Skeleton height={560} />}>
-          {(known) => <Sums usage={known} groupBy={groupBy} names={names} />}
+          {(known) => (
+            <Sums
+              usage={known}
+              groupBy={groupBy}
+              names={names}
+              // While the month loads, `known` is the previous period.
+              isThisMonth={name === 'thisMonth' && known.days.length === days}
+            />
+          )}
         </QueryState>
         <PageCode>
           <Snippets
@@ -93,14 +103,14 @@ export function UsagePage() {
   )
 }
 
-type SumsProps = { usage: Usage; groupBy: GroupBy; names: ReadonlyMap<string, string> }
+type SumsProps = { usage: Usage; groupBy: GroupBy; names: ReadonlyMap<string, string>; isThisMonth: boolean }
 
-function Sums({ groupBy, names, usage: { days, groups = [], hours, runs = 0 } }: SumsProps) {
+function Sums({ groupBy, isThisMonth, names, usage: { days, groups = [], hours, runs = 0 } }: SumsProps) {
   const account = useAccount().data
   const [view, setView] = useState<View>('chart')
   // Sum up the days instead of the tags, because a task counts for each of its tags.
   const totals = totalOf(groupBy === 'tag' ? days : groups)
-  const period = days.length === 1 ? 'today' : `in the last ${days.length} days`
+  const period = isThisMonth ? 'this month' : days.length === 1 ? 'today' : `in the last ${days.length} days`
   const left = account && daysLeft(account.balanceUsd, days)
   const nameOf = (value: string) => groupName(groupBy, value, names)
   const [, navigate] = useLocation()

@@ -114,10 +114,17 @@ testConsole('shows charges per hour of a day, and sums by tag', async (opened) =
 })
 
 testConsole('says that nothing ended yet', async (opened) => {
-  const page = await opened.open('/usage?days=7')
+  const page = await opened.open('/usage?days=90')
   await page.getByText('No executions ended in this period').waitFor()
   await page.getByText('No spending').waitFor()
   await opened.check('usage-empty')
+  const today = new Date().getUTCDate()
+  const request = page.waitForRequest((one) => decodeURIComponent(one.url()).includes(`"days":${today},`))
+  await page.getByRole('textbox', { name: 'Period' }).click()
+  await page.getByRole('option', { name: 'This month' }).click()
+  await request
+  await page.waitForURL('**/usage?days=thisMonth')
+  await page.getByText('Spent this month').waitFor()
 })
 
 const clock = new FakeClock(Date.now() - 86_400_000)
