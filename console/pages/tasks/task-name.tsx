@@ -1,4 +1,5 @@
 import type { TaskListItem } from '../../../client/client.ts'
+import { useListQuery } from '../../parts/hooks/use-search-field.ts'
 import { PageLink } from '../../parts/page-link.tsx'
 import classes from './task.module.css'
 
@@ -14,9 +15,10 @@ type TaskNameProps = {
 }
 
 export function TaskName({ href, task: { endpointId, id } }: TaskNameProps) {
+  const query = useListQuery()
   return (
     <span title={id}>
-      <PageLink href={href ?? `/tasks/${encodeURIComponent(id)}`}>
+      <PageLink href={`${href ?? `/tasks/${encodeURIComponent(id)}`}${query}`}>
         {endpointId} <span className={classes.id}>…{id.slice(-idEnd)}</span>
       </PageLink>
     </span>

@@ -7,6 +7,7 @@ import { ErrandClientError, type Task } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
 import { accountKey } from '../../app/use-account.ts'
 import { EmptyState } from '../../parts/empty-state.tsx'
+import { useListQuery } from '../../parts/hooks/use-search-field.ts'
 import { PageHeader } from '../../parts/page-header.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
@@ -32,6 +33,7 @@ function waitSeconds(task: Task | undefined, sinceFailureMs: number): number | u
 
 export function TaskPage() {
   const { taskId } = useParams<{ taskId: string }>()
+  const listQuery = useListQuery()
   const queries = useQueryClient()
   const key = ['task', taskId]
   const failedAt = useRef(-Infinity)
@@ -81,7 +83,7 @@ export function TaskPage() {
         title={isMissing ? 'Task not found' : (shown?.endpointId ?? 'Task')}
         mark={shown ? taskMark(shown) : ''}
         description={shown && <TaskHead task={shown} agentName={agent.data?.name ?? shown.agentId} />}
-        back={{ href: '/tasks', label: 'Tasks' }}
+        back={{ href: `/tasks${listQuery}`, label: 'Tasks' }}
         actions={
           shown && (
             <Group gap="xs">

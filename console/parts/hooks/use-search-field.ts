@@ -25,6 +25,16 @@ export function useOffset(): [number, (offset: number) => void] {
   return [offset, (next) => setText(next === 0 ? '' : String(next))]
 }
 
+/**
+ * Returns the URL query with its question mark, or an empty string. Links from a list to an item and back pass it on, to
+ * preserve the list's filters and page.
+ */
+export function useListQuery(): string {
+  const [params] = useSearchParams()
+  const text = params.toString()
+  return text && `?${text}`
+}
+
 /** Stores a repeatable query parameter, such as a filter by several tags. */
 export function useSearchList(name: string): [string[], (values: readonly string[]) => void] {
   const [params, setParams] = useSearchParams()

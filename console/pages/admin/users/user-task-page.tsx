@@ -7,6 +7,7 @@ import { CopyText } from '../../../parts/copy-text.tsx'
 import { EmptyState } from '../../../parts/empty-state.tsx'
 import { KeyValueList } from '../../../parts/key-value-list.tsx'
 import { Money } from '../../../parts/text/money.tsx'
+import { useListQuery } from '../../../parts/hooks/use-search-field.ts'
 import { PageHeader } from '../../../parts/page-header.tsx'
 import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
@@ -25,6 +26,7 @@ const titles: Partial<Record<BadgeStatus, string>> = { canceled: 'Canceled', exp
 /** Shows an admin the course, the cost and the log of a user's task, but neither its input nor its result. */
 export function UserTaskPage() {
   const { taskId, userId } = useParams<{ taskId: string; userId: string }>()
+  const listQuery = useListQuery() || '?list=tasks'
   const input = { userId, taskId }
   const task = useQuery({
     queryKey: ['user-task', input],
@@ -41,7 +43,7 @@ export function UserTaskPage() {
     <>
       <PageHeader
         title={isMissing ? 'Task not found' : (task.data?.endpointId ?? 'Task')}
-        back={{ href: `${userPath}?list=tasks`, label: user.data?.email ?? 'User' }}
+        back={{ href: `${userPath}${listQuery}`, label: user.data?.email ?? 'User' }}
         description={task.data && <TaskHead task={task.data} />}
       />
       {isMissing ? (
