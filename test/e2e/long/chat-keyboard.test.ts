@@ -104,6 +104,13 @@ testConsole('the list and a conversation are separate screens on a phone', async
   const { height } = (await page.getByRole('region', { name: 'Messages' }).boundingBox())!
   expect(height).toBeGreaterThan(300)
   expect(await page.evaluate(() => document.documentElement.scrollHeight <= innerHeight)).toBe(true)
+
+  await page.setViewportSize({ width: 320, height: 740 })
+  await messageBox(page).fill('A long message. '.repeat(2000))
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  const button = page.getByRole('button', { name: 'Show more of the 31,999 characters' })
+  const [inner, outer] = [await button.boundingBox(), await button.locator('../..').boundingBox()]
+  expect(inner!.x + inner!.width).toBeLessThan(outer!.x + outer!.width)
   await page.getByRole('link', { name: 'All chats' }).click()
   await page.waitForURL('**/chat?status=active')
   await page.getByRole('link', { name: 'region,amount' }).waitFor()

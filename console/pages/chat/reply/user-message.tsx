@@ -15,7 +15,14 @@ export function UserMessage({ text }: { text: string }) {
       {isLonger ? `${text.slice(0, shownMax).toWellFormed()}…` : text}
       {isLonger && (
         <div>
-          <Button size="compact-sm" variant="default" mt={6} onClick={() => setShownMax(shownMax + moreChars)}>
+          <Button
+            size="compact-sm"
+            variant="default"
+            mt={6}
+            h="auto"
+            styles={{ label: { whiteSpace: 'normal' } }}
+            onClick={() => setShownMax(shownMax + moreChars)}
+          >
             Show more of the {text.length.toLocaleString('en')} characters
           </Button>
         </div>
