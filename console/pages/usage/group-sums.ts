@@ -25,20 +25,41 @@ const withoutValue: Readonly<Record<GroupBy, string>> = {
   tag: 'Without a tag',
 }
 
+/** One for each value of the chart, which has at most six. */
 const colors = ['brand.5', 'yellow.5', 'blue.5', 'red.5', 'green.5', 'gray.5']
 const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 })
 
-/** `names` maps values to names, for example API key ids to key names. */
+/** `names` maps ids of agents or API keys to names. */
 export function groupName(groupBy: GroupBy, value: string, names: ReadonlyMap<string, string>): string {
   return value === '' ? withoutValue[groupBy] : (names.get(value) ?? value)
 }
 
-export function seriesOf(groups: readonly UsageGroup[], nameOf: (value: string) => string): DaySeries[] {
-  return groups.flatMap(({ spentPerDayUsd, value }, n) =>
-    spentPerDayUsd
-      ? [{ name: nameOf(value), color: colors[n % colors.length]!, units: spentPerDayUsd.map(usdUnits) }]
-      : [],
-  )
+/** `agentIds` contains all agents in a fixed order, so that an agent has the same color in every period. */
+export function seriesOf(
+  groups: readonly UsageGroup[],
+  { agentIds, nameOf }: { agentIds: readonly string[]; nameOf: (value: string) => string },
+): DaySeries[] {
+  const charted = groups.flatMap(({ spentPerDayUsd, value }) => (spentPerDayUsd ? [{ spentPerDayUsd, value }] : []))
+  const values = charted.map(({ value }) => value)
+  const colorOf = colorsOf(new Set([...agentIds.filter((id) => values.includes(id)), ...values]), agentIds)
+  return charted.map(({ spentPerDayUsd, value }) => ({
+    name: nameOf(value),
+    color: colorOf.get(value)!,
+    units: spentPerDayUsd.map(usdUnits),
+  }))
+}
+
+/** An agent gets the color of its position, unless an earlier value has this color. */
+function colorsOf(values: ReadonlySet<string>, agentIds: readonly string[]): Map<string, string> {
+  const free = new Set(colors)
+  const colorOf = new Map<string, string>()
+  for (const value of values) {
+    const own = colors[agentIds.indexOf(value) % colors.length]
+    const color = own !== undefined && free.has(own) ? own : [...free][0]!
+    free.delete(color)
+    colorOf.set(value, color)
+  }
+  return colorOf
 }
 
 type Sums = Pick<UsageGroup, 'executions' | 'failures' | 'refundedUsd' | 'spentUsd'>

@@ -26,6 +26,7 @@ import { Money } from '../../parts/text/money.tsx'
 import { usdUnits } from '../../parts/text/usd-units.ts'
 import { usdText } from '../../parts/text/usd-text.ts'
 import { durationText } from '../../parts/text/duration-text.ts'
+import { useAllAgents } from '../chat/list/session-list.ts'
 import { useKeyNames } from '../settings/keys/use-key-names.ts'
 import { StatTile, StatTiles } from '../overview/stat-tile.tsx'
 import {
@@ -65,7 +66,10 @@ export function UsagePage() {
     // Rows of another grouping would be wrong under the new label.
     placeholderData: (before, query) => (query?.queryKey[2] === groupBy ? before : undefined),
   })
-  const names = useKeyNames(groupBy === 'key')
+  const keyNames = useKeyNames(groupBy === 'key')
+  const agents = useAllAgents()
+  const agentNames = new Map(agents.data?.map(({ id, name }) => [id, name]))
+  const skeleton = <Skeleton height={560} />
   return (
     <>
       <PageHeader title="Usage" description="Cost of tasks and chats, per UTC day." />
@@ -80,16 +84,21 @@ export function UsagePage() {
             buttonProps={{ h: 36 }}
           />
         </Group>
-        <QueryState query={usage} skeleton={<Skeleton height={560} />}>
-          {(known) => (
-            <Sums
-              usage={known}
-              groupBy={groupBy}
-              names={names}
-              // While the month loads, `known` is the previous period.
-              isThisMonth={name === 'thisMonth' && known.days.length === days}
-            />
-          )}
+        <QueryState query={usage} skeleton={skeleton}>
+          {(known) =>
+            // Wait for the agents, because their names and colors would otherwise change when they arrive.
+            groupBy === 'agent' && agents.isPending ? (
+              skeleton
+            ) : (
+              <Sums
+                usage={known}
+                groupBy={groupBy}
+                names={groupBy === 'agent' ? agentNames : keyNames}
+                // While the month loads, `known` is the previous period.
+                isThisMonth={name === 'thisMonth' && known.days.length === days}
+              />
+            )
+          }
         </QueryState>
         <PageCode>
           <Snippets
@@ -118,7 +127,7 @@ function Sums({ groupBy, isThisMonth, names, usage: { days, groups = [], hours, 
   const dates = hours ? hours.map(({ start }) => start) : days.map(({ date }) => date)
   const series = hours
     ? [{ name: 'Charged', color: 'brand.5', units: hours.map(({ spentUsd }) => usdUnits(spentUsd)) }]
-    : seriesOf(groups, nameOf)
+    : seriesOf(groups, { agentIds: groupBy === 'agent' ? [...names.keys()] : [], nameOf })
   const by = inText(groupBy)
   return (
     <Stack gap="lg">

@@ -124,7 +124,7 @@ export function DayChart({ dates, note, onSelect, series, summary }: DayChartPro
       {series.length > 1 && (
         <Group gap="md" justify="center">
           {series.map(({ isHatched, name }, n) => (
-            <Group key={name} gap={6} wrap="nowrap">
+            <Group key={n} gap={6} wrap="nowrap">
               {isHatched ? (
                 <svg width="12" height="12">
                   <rect width="12" height="12" fill={`url(#${id}${n})`} />

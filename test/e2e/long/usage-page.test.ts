@@ -14,7 +14,7 @@ testConsole('shows what each agent, endpoint and key cost, with a chart, a table
   const page = await opened.open('/')
   await page.getByRole('link', { name: 'Usage' }).click()
   await page.waitForURL('**/usage')
-  await page.getByRole('img', { name: '30 days: text $0.0150, demo $0.0100' }).waitFor()
+  await page.getByRole('img', { name: '30 days: Text tools $0.0150, Demonstrations $0.0100' }).waitFor()
   await page.locator('[data-bar]').first().waitFor()
   const figures = await page.locator('dl').first().textContent()
   expect(figures).toContain('Spent in the last 30 days$0.0150')
@@ -22,7 +22,7 @@ testConsole('shows what each agent, endpoint and key cost, with a chart, a table
   expect(figures).toContain('Balance lastsOver a year')
   const rows = page.getByRole('table', { name: 'Totals by agent' }).locator('tbody tr')
   expect(await rows.nth(0).locator('td').allTextContents()).toEqual([
-    'text',
+    'Text tools',
     '2',
     '0',
     '0%',
@@ -33,7 +33,7 @@ testConsole('shows what each agent, endpoint and key cost, with a chart, a table
     '$0.0150',
   ])
   expect(await rows.nth(1).locator('td').allTextContents()).toEqual([
-    'demo',
+    'Demonstrations',
     '1',
     '1',
     '100%',
@@ -77,7 +77,7 @@ testConsole('shows what each agent, endpoint and key cost, with a chart, a table
 
   await page.goBack()
   await page.goto(`${service.url}/usage`)
-  await page.getByRole('table', { name: 'Totals by agent' }).getByRole('link', { name: 'demo' }).click()
+  await page.getByRole('table', { name: 'Totals by agent' }).getByRole('link', { name: 'Demonstrations' }).click()
   await page.waitForURL(/\/tasks\?agent=demo&time=days&from=[\d-]+$/)
   await page.getByText('demo.fail').first().waitFor()
 })
@@ -111,6 +111,23 @@ testConsole('shows charges per hour of a day, and sums by tag', async (opened) =
   await page.waitForURL(/\/tasks\?tag=job%3Anightly&/)
   await page.getByRole('link', { name: 'text.summarize' }).waitFor()
   expect(await page.getByRole('link', { name: 'text.summarize' }).count()).toBe(1)
+})
+
+testConsole('an agent has the same color whatever the other agents cost', async (opened) => {
+  const { service, visitor } = opened
+  const key = await service.createKey(visitor.userId)
+  const fills = () => page.locator('[data-bar]').evaluateAll((bars) => bars.map((bar) => bar.getAttribute('fill')))
+  await service.runTask(key, 'text.summarize', text)
+  const page = await opened.open('/usage')
+  await page.getByRole('img', { name: '30 days: Text tools $0.0100.' }).waitFor()
+  await page.locator('[data-bar]').first().waitFor()
+  const color = (await fills())[0] ?? null
+  await service.runTask(key, 'demo.fail', text)
+  await service.runTask(key, 'demo.fail', text)
+  await page.reload()
+  await page.getByRole('img', { name: '30 days: Demonstrations $0.0200, Text tools $0.0100.' }).waitFor()
+  await page.locator('[data-bar]').nth(1).waitFor()
+  expect((await fills()).indexOf(color)).toBe(1)
 })
 
 testConsole('says that nothing ended yet', async (opened) => {
