@@ -80,7 +80,7 @@ export function TaskFilters({ agents, filters: { clear, clears, fields, isFilter
   return (
     <div className={classes.filters}>
       {/* Clearing the filters remounts the input, which also discards unsubmitted text. */}
-      <SearchBox key={clears} label="Search inputs and errors" maxLength={searchMax} />
+      <SearchBox key={clears} label="Search inputs and errors, or paste an ID" maxLength={searchMax} />
       <Select
         label="Status"
         data={[

@@ -1,6 +1,6 @@
 import { Box, Button, Stack, Text } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import type { TaskListItem } from '../../../client/client.ts'
+import { ErrandClientError, type Task, type TaskListItem } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
 import { PageCode } from '../../parts/code/page-code.tsx'
 import { Snippets } from '../../parts/code/snippets.tsx'
@@ -22,6 +22,9 @@ import { TaskName } from './task-name.tsx'
 import classes from './task.module.css'
 
 const limit = 25
+const previewChars = 200
+const fullId = /^task_[0-9a-z]{26}$/
+type ListInput = NonNullable<Parameters<typeof client.tasks.list>[0]>
 type Status = TaskListItem['status']
 const openRefreshMs = 2000
 const idleRefreshMs = 15_000
@@ -35,7 +38,7 @@ export function TasksPage() {
   const input = { limit, include: 'preview' as const, ...filters.input, ...(offset > 0 && { offset }) }
   const tasks = useQuery({
     queryKey: ['tasks', input],
-    queryFn: ({ signal }) => client.tasks.list(input, { signal }),
+    queryFn: ({ signal }) => findTasks(input, signal),
     placeholderData: keepPreviousData,
     refetchInterval: ({ state }) => {
       if ('search' in filters.input) return searchRefreshMs
@@ -48,6 +51,7 @@ export function TasksPage() {
     staleTime: 60_000,
     refetchInterval: retryInterval,
   })
+  const foundId = tasks.data?.tasks.find(({ id }) => id === filters.input.search)?.id
   return (
     <>
       <PageHeader
@@ -86,14 +90,46 @@ export function TasksPage() {
           </QueryState>
         </Box>
         <PageCode>
-          <Snippets
-            request={{ method: 'GET', path: `/api/tasks?${queryText(input)}` }}
-            call={{ method: 'tasks.list', input, result: 'page' }}
-          />
+          {foundId === undefined ? (
+            <Snippets
+              request={{ method: 'GET', path: `/api/tasks?${queryText(input)}` }}
+              call={{ method: 'tasks.list', input, result: 'page' }}
+            />
+          ) : (
+            <Snippets
+              request={{ method: 'GET', path: `/api/tasks/${foundId}` }}
+              call={{ method: 'tasks.get', input: { taskId: foundId }, result: 'task' }}
+            />
+          )}
         </PageCode>
       </Stack>
     </>
   )
+}
+
+/** A search for the full id of a task returns only this task. Otherwise, the service searches inputs and errors. */
+async function findTasks(input: ListInput, signal: AbortSignal) {
+  const { search = '' } = input
+  const task = fullId.test(search) ? await findTask(search, signal) : undefined
+  return task ? { tasks: [task], total: 1, limit, offset: 0 } : client.tasks.list(input, { signal })
+}
+
+async function findTask(taskId: string, signal: AbortSignal): Promise<TaskListItem | undefined> {
+  try {
+    return toListItem(await client.tasks.get({ taskId }, { signal }))
+  } catch (error) {
+    if (error instanceof ErrandClientError && error.status === 404) return undefined
+    throw error
+  }
+}
+
+function toListItem(task: Task): TaskListItem {
+  const { error, request } = task
+  return {
+    ...task,
+    preview: (typeof request === 'string' ? request : JSON.stringify(request)).slice(0, previewChars),
+    ...(error && { errorCode: error.code, errorMessage: error.message }),
+  }
 }
 
 const columns: Column<TaskListItem>[] = [

@@ -20,7 +20,8 @@ testConsole(
     const { page, service, visitor } = opened
     const key = await service.createKey(visitor.userId)
     const other = await service.createKey(visitor.userId)
-    for (let n = 1; n <= 30; n++) await service.runTask(key, 'text.keywords', { text: `Order ${n}` })
+    const first = await service.runTask(key, 'text.keywords', { text: 'Order 1' })
+    for (let n = 2; n <= 30; n++) await service.runTask(key, 'text.keywords', { text: `Order ${n}` })
     const failed = await service.runTask(other, 'demo.fail', { reason: 'INV 1357 is missing' })
     await opened.open('/tasks')
     const table = page.getByRole('table', { name: 'Tasks' })
@@ -35,7 +36,11 @@ testConsole(
     await page.waitForURL(`**/tasks/${failed.id}?search=inv+1357`)
     await page.getByRole('main').getByRole('link', { name: 'Tasks', exact: true }).click()
     await page.waitForURL('**/tasks?search=inv+1357')
+    await page.getByLabel('Search inputs and errors').fill(` ${first.id} `)
+    await table.getByRole('link', { name: first.id.slice(-8) }).waitFor()
     await page.getByText('1–1 of 1').waitFor()
+    await table.getByText('text: "Order 1"').waitFor()
+    expect(await opened.curl()).toContain(`/api/tasks/${first.id}`)
 
     await opened.open('/tasks')
     await page.getByRole('textbox', { name: 'Endpoint' }).click()
