@@ -142,9 +142,9 @@ test("the quickstart's model uses a tool of a user's connector, charged exactly"
 
 test.for([
   { env: {}, description: null },
-  { env: { OPENAI_API_KEY: 'sk-none' }, description: /by gpt-5-mini;/ },
-  { env: { OPENAI_API_KEY: 'sk-none', OPENAI_MODEL: 'gpt-9' }, description: /by gpt-9;/ },
-  { env: { ANTHROPIC_API_KEY: 'sk-none' }, description: /by claude-haiku-4-5;/ },
+  { env: { OPENAI_API_KEY: 'sk-none' }, description: /with gpt-5-mini\./ },
+  { env: { OPENAI_API_KEY: 'sk-none', OPENAI_MODEL: 'gpt-9' }, description: /with gpt-9\./ },
+  { env: { ANTHROPIC_API_KEY: 'sk-none' }, description: /with claude-haiku-4-5\./ },
 ])('the quickstart has a model agent if and only if a provider is configured: $env', async ({ description, env }) => {
   const { call, stop } = await startQuickstart(env)
   const { agents } = await call('/api/agents')
