@@ -75,7 +75,7 @@ function boundProblem(value: unknown, of: Record<string, unknown>): string | und
   if (typeof value === 'string') {
     if (isBelow(value.length, of['minLength'])) return `Must have at least ${of['minLength']} characters`
     // A character outside the basic plane has a length of two.
-    if (isBelow(of['maxLength'], value.length) && isBelow(of['maxLength'], [...value].length))
+    if (isBelow(of['maxLength'], value.length) && isBelow(of['maxLength'], Array.from(value).length))
       return `Must have at most ${of['maxLength']} characters`
   }
   if (Array.isArray(value)) {
