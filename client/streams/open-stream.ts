@@ -42,7 +42,7 @@ export async function openStream(connection: Connection, request: StreamRequest)
   return await withDeadline({ signal, timeoutMs, createTimeoutError }, async () => {
     const response = await send(connection, request)
     // If fetch ignores its signal, the response can arrive after the signal aborts. If the response were not canceled,
-    // the service would generate and charge for a reply that nobody reads.
+    // the service would generate and charge for an unread reply.
     if (signal.aborted) await response.body?.cancel(signal.reason)
     signal.throwIfAborted()
     if (response.status === 204 && request.mayBeEmpty) return undefined

@@ -41,9 +41,7 @@ export class SignalBatch {
     }
   }
 
-  /**
-   * Removes the oldest messages from the queue and packs them into payloads, at most as many as fit in one statement.
-   */
+  /** Removes the oldest messages from the queue and packs them into the payloads of one statement. */
   take(): string[] {
     const payloads: string[] = []
     let payload = ''
