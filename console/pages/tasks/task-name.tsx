@@ -1,3 +1,4 @@
+import { useLocation } from 'wouter'
 import type { TaskListItem } from '../../../client/client.ts'
 import { useListQuery } from '../../parts/hooks/use-search-field.ts'
 import { PageLink } from '../../parts/page-link.tsx'
@@ -15,7 +16,10 @@ type TaskNameProps = {
 }
 
 export function TaskName({ href, task: { endpointId, id } }: TaskNameProps) {
-  const query = useListQuery()
+  const [pathname] = useLocation()
+  const listQuery = useListQuery()
+  // The query of other pages, such as the overview's period, does not belong to a list of tasks.
+  const query = pathname === '/tasks' || href !== undefined ? listQuery : ''
   return (
     <span title={id}>
       <PageLink href={`${href ?? `/tasks/${encodeURIComponent(id)}`}${query}`}>

@@ -45,8 +45,13 @@ testConsole('shows what each agent, endpoint and key cost, with a chart, a table
   ])
   await opened.check('usage')
   const bar = page.locator('[data-bar]').first()
-  await bar.hover({ force: true })
-  await page.getByText(', so far').waitFor()
+  // The chart may still adapt to the window, which closes the tooltip.
+  const tooltips = async () => {
+    await page.mouse.move(0, 0)
+    await bar.hover({ force: true })
+    return await page.getByText(', so far').count()
+  }
+  await expect.poll(tooltips).toBe(1)
   await page.locator('[data-opens]').last().click()
   await page.waitForURL(/\/tasks\?time=days&from=([\d-]+)&to=\1$/)
   await page.getByText('demo.fail').first().waitFor()
