@@ -1332,7 +1332,7 @@ export type Usage = {
     /** Number of failed tasks, excluding canceled and expired tasks */
     failures: number
   }[]
-  /** One entry per hour up to now, oldest first; only if `days` is 1 or 2 */
+  /** One entry per hour up to now, oldest first; only for one or two days */
   hours?: {
     /** ISO 8601 UTC timestamp with milliseconds */
     start: string
@@ -1830,8 +1830,12 @@ export type Queries = {
   }
   'account.usage': {
     input: {
-      /** Number of days, including today */
+      /** Number of days up to `to`; ignored if `from` is given */
       days?: number | undefined
+      /** First UTC day; the period can have at most 1,100 days */
+      from?: string | undefined
+      /** Last UTC day, today by default; later days are omitted */
+      to?: string | undefined
       /** Adds `groups` with totals for the tasks and turns that ended on these days. Grouping by tag instead covers the tasks created on these days, and counts a task once for each of its tags */
       groupBy?: "agent" | "endpoint" | "model" | "key" | "tag" | undefined
     }

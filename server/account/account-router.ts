@@ -4,8 +4,9 @@ import { changePassword } from '../auth/logins/change-password.ts'
 import type { LoginAccess } from '../auth/logins/log-in.ts'
 import { ChangePasswordInput } from '../auth/logins/login-schema.ts'
 import { must } from '../kernel/assert.ts'
-import { futureTime, isoTime, isoTimeOrNull, type Clock } from '../kernel/clock.ts'
+import { futureTime, isoTime, isoTimeOrNull, type Clock, type EpochMs } from '../kernel/clock.ts'
 import type { Caller } from '../procedures/caller.ts'
+import { badField } from '../kernel/errors.ts'
 import { formatUsd } from '../kernel/money.ts'
 import type { Store } from '../store/store.ts'
 import { Confirmation } from '../kernel/wire-types.ts'
@@ -15,6 +16,7 @@ import { procedure, router, withScope, withWrite } from '../procedures/procedure
 import { Account, Usage, UsageInput } from './account-schema.ts'
 import { UpdateAccountInput } from '../payments/payment-account-schema.ts'
 import { toLimits } from '../billing/limit-schema.ts'
+import { dateOf, daysOf } from '../billing/read-books.ts'
 import type { SpendStep } from '../store/accounts/account-types.ts'
 import type { SpendSums } from './spend-sums.ts'
 import { eraseAccount, EraseAccountInput } from './erase-account.ts'
@@ -98,7 +100,7 @@ export const accountRouter = (parts: AccountParts) =>
           tags: ['Billing'],
           summary: 'Get the daily spending of the account',
           description:
-            'Lists the oldest day first, including days without executions. For one or two days, also lists each hour. With `Accept: text/csv`, returns the days or groups as CSV.',
+            'Lists the oldest day first, including days without executions: the last `days` days, or those from `from` to `to`. For one or two days, also lists each hour. With `Accept: text/csv`, returns the days or groups as CSV.',
           protect: true,
           successDescription: 'One entry per UTC day.',
           errorResponses: { 400: 'A parameter is invalid.' },
@@ -110,12 +112,12 @@ export const accountRouter = (parts: AccountParts) =>
         withScope('read', async ({ ctx, input }) => {
           const { userId } = ctx.caller
           const now = parts.clock.now()
-          const toDay = Math.floor(now / dayMs) + 1
-          const fromDay = toDay - input.days
+          const { fromDay, toDay } = usageDays(input, now)
           const days = await parts.spendDays.read(userId, { from: fromDay, to: toDay - 1 })
-          const thisHour = Math.floor(now / hourMs)
+          const lastHour = Math.min(toDay * 24 - 1, Math.floor(now / hourMs))
           const hours =
-            input.days <= hoursDaysMax && (await parts.spendHours.read(userId, { from: fromDay * 24, to: thisHour }))
+            toDay - fromDay <= hoursDaysMax &&
+            (await parts.spendHours.read(userId, { from: fromDay * 24, to: lastHour }))
           const { groupBy } = input
           return {
             days: days.map((day) => ({ date: isoTime(day.step * dayMs).slice(0, 10), ...spendOf(day) })),
@@ -187,6 +189,14 @@ export const accountRouter = (parts: AccountParts) =>
         ),
       ),
   })
+
+function usageDays({ days, from, to }: z.output<typeof UsageInput>, now: EpochMs) {
+  const today = dateOf(Math.floor(now / dayMs))
+  if (from !== undefined && from > today) throw badField('from', 'Must not be later than today (UTC)')
+  const last = to === undefined || to > today ? today : to
+  const { fromDay, toDay } = daysOf({ from: from ?? last, to: last })
+  return { fromDay: from === undefined ? toDay - days : fromDay, toDay }
+}
 
 async function readAccount(parts: AccountParts, caller: Caller): Promise<Account> {
   const { bodyBytesMax, catalogue, clock, payments, store } = parts

@@ -1,5 +1,6 @@
 import { transactionTypes } from '../store/accounts/account-types.ts'
 import { z } from 'zod'
+import { day } from '../billing/read-books.ts'
 import {
   cursorInput,
   cursorOutput,
@@ -68,7 +69,9 @@ export const Account = z
 export type Account = z.output<typeof Account>
 
 export const UsageInput = z.object({
-  days: z.number().int().min(1).max(90).default(30).describe('Number of days, including today'),
+  days: z.number().int().min(1).max(90).default(30).describe('Number of days up to `to`; ignored if `from` is given'),
+  from: day.optional().describe('First UTC day; the period can have at most 1,100 days'),
+  to: day.optional().describe('Last UTC day, today by default; later days are omitted'),
   groupBy: z
     .enum(['agent', 'endpoint', 'model', 'key', 'tag'])
     .optional()
@@ -93,7 +96,7 @@ export const Usage = z
     hours: z
       .array(z.object({ start: isoTimestamp, ...spendFields }))
       .optional()
-      .describe('One entry per hour up to now, oldest first; only if `days` is 1 or 2'),
+      .describe('One entry per hour up to now, oldest first; only for one or two days'),
     groups: z
       .array(
         z.object({

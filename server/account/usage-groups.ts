@@ -30,7 +30,7 @@ export async function readGroups(
   store: Pick<Store, 'books'>,
   { fromDay, groupBy, toDay, userId }: ReadGroups,
 ): Promise<Required<Pick<z.output<typeof Usage>, 'groups' | 'runs'>>> {
-  const runs = await readNewestRuns(store, { userId, since: fromDay * dayMs })
+  const runs = await readNewestRuns(store, { userId, since: fromDay * dayMs, until: toDay * dayMs })
   const runsByValue = new Map<string, EndedRun[]>()
   for (const run of runs) {
     for (const value of valuesOf[groupBy](run)) {

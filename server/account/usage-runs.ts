@@ -1,3 +1,4 @@
+import type { EpochMs } from '../kernel/clock.ts'
 import type { Units } from '../kernel/money.ts'
 import type { EndedRun } from '../store/books/run-reads.ts'
 import type { Store } from '../store/store.ts'
@@ -6,15 +7,16 @@ import type { Store } from '../store/store.ts'
 export const runsMax = 2000
 const runsPerRead = 500
 
-/** Reads the newest ended tasks in chunks, so that other requests can run in between. */
+/** Reads the newest ended tasks created before `until` in chunks, so that other requests can run in between. */
 export async function readNewestRuns(
   { books }: Pick<Store, 'books'>,
-  of: { userId: string; since: number },
+  { until, ...of }: { userId: string; since: EpochMs; until: EpochMs },
 ): Promise<EndedRun[]> {
   const runs: EndedRun[] = []
   while (runs.length < runsMax) {
     if (runs.length > 0) await new Promise((resolve) => setImmediate(resolve))
-    const page = await books.readRuns({ ...of, before: runs.at(-1), limit: runsPerRead })
+    const before = runs.at(-1) ?? { createdAt: until, seq: 0 }
+    const page = await books.readRuns({ ...of, before, limit: runsPerRead })
     runs.push(...page)
     if (page.length < runsPerRead) break
   }

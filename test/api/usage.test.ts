@@ -302,6 +302,61 @@ test('returns 400 for an invalid number of days and names the field', async () =
   await service.stop()
 })
 
+test('returns the days, hours and groups of any period', async () => {
+  const clock = new FakeClock(Date.UTC(2026, 2, 15, 12))
+  const service = await startService({ clock })
+  const { key } = await service.createPerson({ balanceUsd: '1.0000' })
+  await service.runTask(key, 'test.echo')
+  clock.advance(2 * dayMs)
+  await service.runTask(key, 'test.free')
+  const read = async (query: string) => (await service.get(`/api/usage?groupBy=endpoint&${query}`, key)).body
+  const shape = async (query: string) => {
+    const { days, groups, hours, runs } = await read(query)
+    return [
+      [days[0]?.date, days.at(-1)?.date, days.length],
+      hours?.length,
+      groups.map(({ value, spentPerDayUsd }: any) => [value, spentPerDayUsd.length]),
+      runs,
+    ]
+  }
+  const endpoints = ['test.echo', 'test.free'] as const
+  expect(await shape('from=2026-03-15&to=2026-03-16')).toEqual([
+    ['2026-03-15', '2026-03-16', 2],
+    48,
+    [[endpoints[0], 2]],
+    1,
+  ])
+  expect(await shape('from=2026-03-16')).toEqual([['2026-03-16', '2026-03-17', 2], 37, [[endpoints[1], 2]], 1])
+  expect(await shape('days=3&to=2026-03-16')).toEqual([
+    ['2026-03-14', '2026-03-16', 3],
+    undefined,
+    [[endpoints[0], 3]],
+    1,
+  ])
+  expect(await shape('from=2026-03-15&to=2030-01-01')).toEqual([
+    ['2026-03-15', '2026-03-17', 3],
+    undefined,
+    [
+      [endpoints[0], 3],
+      [endpoints[1], 3],
+    ],
+    2,
+  ])
+  expect((await shape('from=2023-03-14&days=1'))[0]).toEqual(['2023-03-14', '2026-03-17', 1100])
+  for (const [query, path] of [
+    ['from=2023-03-13', 'from'],
+    ['from=2026-03-18', 'from'],
+    ['from=2026-03-17&to=2026-03-16', 'to'],
+    ['from=2026-02-30', 'from'],
+    ['to=yesterday', 'to'],
+    ['from=', 'from'],
+  ]) {
+    const { body, status } = await service.get(`/api/usage?${query}`, key)
+    expect([status, body.details], query).toMatchObject([400, [{ path }]])
+  }
+  await service.stop()
+})
+
 test('returns 401 without a credential and 403 without the read scope', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ scopes: ['execute', 'manage'] })

@@ -57,7 +57,8 @@ export function describeSpend(contractTest: ContractTest): void {
       [0, 5, 0],
       [1, 13, 6],
     ])
-    const read = (more: object) => world.store.books.readRuns({ userId, since, limit: 10, ...more })
+    const newest = { createdAt: Number.MAX_SAFE_INTEGER, seq: 0 }
+    const read = (more: object) => world.store.books.readRuns({ userId, since, before: newest, limit: 10, ...more })
     const runs = await read({})
     const idle = { agentId: first.agentId, endpointId: first.endpointId, keyId: null }
     expect(runs).toMatchObject([

@@ -15,6 +15,8 @@ import { DownloadButton } from '../../parts/download/download-button.tsx'
 import { EmptyState } from '../../parts/empty-state.tsx'
 import { useSearchField } from '../../parts/hooks/use-search-field.ts'
 import { NameSelect } from '../../parts/name-select.tsx'
+import { DayPeriodFields, useDayPeriod } from '../../parts/period/day-period-fields.tsx'
+import type { PeriodName } from '../../parts/period/day-period.ts'
 import { PageHeader } from '../../parts/page-header.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { Panel } from '../../parts/panel.tsx'
@@ -42,29 +44,31 @@ import {
   type UsageGroup,
 } from './group-sums.ts'
 
-const periods = {
-  '1': 'Today',
-  '2': 'Last 2 days',
-  '7': 'Last 7 days',
-  '30': 'Last 30 days',
-  '90': 'Last 90 days',
-  thisMonth: 'This month',
-} as const
+const periodTexts: Readonly<Record<PeriodName, string>> = {
+  today: 'today',
+  yesterday: 'yesterday',
+  week: 'in the last 7 days',
+  month: 'in the last 30 days',
+  quarter: 'in the last 90 days',
+  year: 'in the last 365 days',
+  thisMonth: 'this month',
+  lastMonth: 'last month',
+  custom: 'in this period',
+}
 const groupsMax = 1000
 const runsMax = 2000
 
 export function UsagePage() {
-  const [period, setPeriod] = useSearchField('days')
+  const period = useDayPeriod()
   const [group, setGroup] = useSearchField('groupBy')
-  const name = Object.hasOwn(periods, period) ? period : '30'
-  const days = name === 'thisMonth' ? new Date().getUTCDate() : Number(name)
+  const { from, to } = period.days
   const groupBy = Object.hasOwn(groupNames, group) ? (group as GroupBy) : 'agent'
-  const path = `/api/usage?days=${days}&groupBy=${groupBy}`
+  const path = `/api/usage?from=${from}&to=${to}&groupBy=${groupBy}`
   const usage = useQuery({
-    queryKey: ['usage', days, groupBy],
-    queryFn: ({ signal }) => client.account.usage({ days, groupBy }, { signal }),
+    queryKey: ['usage', groupBy, from, to],
+    queryFn: ({ signal }) => client.account.usage({ from, to, groupBy }, { signal }),
     // Rows of another grouping would be wrong under the new label.
-    placeholderData: (before, query) => (query?.queryKey[2] === groupBy ? before : undefined),
+    placeholderData: (before, query) => (query?.queryKey[1] === groupBy ? before : undefined),
   })
   const keyNames = useKeyNames(groupBy === 'key')
   const agents = useAllAgents()
@@ -75,11 +79,11 @@ export function UsagePage() {
       <PageHeader title="Usage" description="Cost of tasks and chats, per UTC day." />
       <Stack gap="lg">
         <Group align="flex-end">
-          <NameSelect label="Period" names={periods} value={name} onChange={setPeriod} />
+          <DayPeriodFields {...period} />
           <NameSelect label="Group by" names={groupNames} value={groupBy} onChange={setGroup} />
           <DownloadButton
             label="Download CSV"
-            fileName={`errand-usage-${days}-days-by-${groupBy}.csv`}
+            fileName={`errand-usage-${from}-${to}-by-${groupBy}.csv`}
             content={() => readCsv(path)}
             buttonProps={{ h: 36 }}
           />
@@ -94,8 +98,7 @@ export function UsagePage() {
                 usage={known}
                 groupBy={groupBy}
                 names={groupBy === 'agent' ? agentNames : keyNames}
-                // While the month loads, `known` is the previous period.
-                isThisMonth={name === 'thisMonth' && known.days.length === days}
+                period={usage.isPlaceholderData ? 'custom' : period.name}
               />
             )
           }
@@ -104,7 +107,7 @@ export function UsagePage() {
           <Snippets
             key={path}
             request={{ method: 'GET', path }}
-            call={{ method: 'account.usage', input: { days, groupBy }, result: '{ days, groups }' }}
+            call={{ method: 'account.usage', input: { from, to, groupBy }, result: '{ days, groups }' }}
           />
         </PageCode>
       </Stack>
@@ -112,14 +115,14 @@ export function UsagePage() {
   )
 }
 
-type SumsProps = { usage: Usage; groupBy: GroupBy; names: ReadonlyMap<string, string>; isThisMonth: boolean }
+type SumsProps = { usage: Usage; groupBy: GroupBy; names: ReadonlyMap<string, string>; period: PeriodName }
 
-function Sums({ groupBy, isThisMonth, names, usage: { days, groups = [], hours, runs = 0 } }: SumsProps) {
+function Sums({ groupBy, names, period, usage: { days, groups = [], hours, runs = 0 } }: SumsProps) {
   const account = useAccount().data
   const [view, setView] = useState<View>('chart')
   // Sum up the days instead of the tags, because a task counts for each of its tags.
   const totals = totalOf(groupBy === 'tag' ? days : groups)
-  const period = isThisMonth ? 'this month' : days.length === 1 ? 'today' : `in the last ${days.length} days`
+  const periodText = periodTexts[period]
   const left = account && daysLeft(account.balanceUsd, days)
   const nameOf = (value: string) => groupName(groupBy, value, names)
   const [, navigate] = useLocation()
@@ -133,11 +136,11 @@ function Sums({ groupBy, isThisMonth, names, usage: { days, groups = [], hours, 
     <Stack gap="lg">
       <StatTiles>
         <StatTile
-          label={`Spent ${period}`}
+          label={`Spent ${periodText}`}
           value={<Money usd={spentOf(totals)} isRounded />}
           note="Charges minus refunds"
         />
-        <StatTile label={`Executions ${period}`} value={countText(totals.executions)} note="Tasks and chat turns" />
+        <StatTile label={`Executions ${periodText}`} value={countText(totals.executions)} note="Tasks and chat turns" />
         <StatTile
           label="Failure rate"
           value={failureRate(totals) ?? 'No executions'}
@@ -233,7 +236,7 @@ function StepsTable({ caption, dates, series }: StepsTableProps) {
 type ColumnsOf = { days: Usage['days']; groupBy: GroupBy; nameOf: (value: string) => string }
 
 function columnsOf({ days, groupBy, nameOf }: ColumnsOf): Column<UsageGroup>[] {
-  const first = days[0]?.date
+  const [from, to] = [days.at(0)?.date ?? '', days.at(-1)?.date ?? '']
   const money = (id: string, label: string, usd: (row: UsageGroup) => string): Column<UsageGroup> => ({
     id,
     label,
@@ -252,7 +255,7 @@ function columnsOf({ days, groupBy, nameOf }: ColumnsOf): Column<UsageGroup>[] {
       label: groupNames[groupBy],
       cell: ({ value }) =>
         groupBy !== 'model' && value !== '' ? (
-          <PageLink href={`/tasks?${new URLSearchParams({ [groupBy]: value, time: 'days', from: first ?? '' })}`}>
+          <PageLink href={`/tasks?${new URLSearchParams({ [groupBy]: value, time: 'days', from, to })}`}>
             {nameOf(value)}
           </PageLink>
         ) : (

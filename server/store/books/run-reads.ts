@@ -19,7 +19,7 @@ export type EndedRun = ListPlace & {
 }
 
 /** Selects tasks created at or after `since` that are older than the row `before`. */
-export type ReadRuns = { userId: string; since: EpochMs; before?: ListPlace | undefined; limit: number }
+export type ReadRuns = { userId: string; since: EpochMs; before: ListPlace; limit: number }
 
 type Row = Omit<EndedRun, 'tags'> & { tags: string | null }
 
@@ -33,7 +33,6 @@ const newest = statement<Row>(
 )
 
 export function* readRuns(on: Reads, { before, ...of }: ReadRuns): Op<EndedRun[]> {
-  const { createdAt, seq } = before ?? { createdAt: Number.MAX_SAFE_INTEGER, seq: 0 }
-  const rows = yield* on.all(newest, { ...of, createdAt, seq })
+  const rows = yield* on.all(newest, { ...of, createdAt: before.createdAt, seq: before.seq })
   return rows.map(({ tags, ...run }) => ({ ...run, tags: tags === null ? null : (JSON.parse(tags) as Tags) }))
 }

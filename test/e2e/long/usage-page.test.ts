@@ -3,6 +3,9 @@ import { expect } from 'vitest'
 import { FakeClock } from '../../support/fake-clock.ts'
 import { testConsole } from '../open-console.ts'
 
+const clock = new FakeClock(Date.now() - 86_400_000)
+const yesterday = new FakeClock(Date.now() - 86_400_000)
+const dayBefore = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10)
 const duration = /^\d+(?:\.\d)? m?s \/ \d+(?:\.\d)? m?s$/
 const text = { text: 'A text with some words. It has two sentences.' }
 
@@ -97,9 +100,9 @@ testConsole('shows charges per hour of a day, and sums by tag', async (opened) =
   }
   await create({ team: 'red', job: 'nightly' })
   await create({ team: 'red' })
-  const page = await opened.open('/usage?days=2&groupBy=tag')
+  const page = await opened.open(`/usage?period=custom&from=${dayBefore(1)}&to=${dayBefore(0)}&groupBy=tag`)
   await page.getByRole('img', { name: /^Stacked bar chart of \d+ hours: \$0\.0200\./ }).waitFor()
-  expect(await page.locator('dl').first().textContent()).toContain('Spent in the last 2 days$0.0200')
+  expect(await page.locator('dl').first().textContent()).toContain('Spent in this period$0.0200')
   const rows = page.getByRole('table', { name: 'Totals by tag' }).locator('tbody tr')
   const cells = await Promise.all([0, 1].map((n) => rows.nth(n).locator('td').allTextContents()))
   expect(cells.map(([tag, executions, , , run, , charged]) => [tag, executions, run, charged])).toEqual([
@@ -136,20 +139,43 @@ testConsole('an agent has the same color whatever the other agents cost', async 
 })
 
 testConsole('says that nothing ended yet', async (opened) => {
-  const page = await opened.open('/usage?days=90')
+  const page = await opened.open('/usage?period=quarter')
   await page.getByText('No executions ended in this period').waitFor()
   await page.getByText('No spending').waitFor()
   await opened.check('usage-empty')
-  const today = new Date().getUTCDate()
-  const request = page.waitForRequest((one) => decodeURIComponent(one.url()).includes(`"days":${today},`))
+  const first = `${dayBefore(0).slice(0, 8)}01`
+  const request = page.waitForRequest((one) => decodeURIComponent(one.url()).includes(`"from":"${first}"`))
   await page.getByRole('textbox', { name: 'Period' }).click()
   await page.getByRole('option', { name: 'This month' }).click()
   await request
-  await page.waitForURL('**/usage?days=thisMonth')
+  await page.waitForURL('**/usage?period=thisMonth')
   await page.getByText('Spent this month').waitFor()
 })
 
-const clock = new FakeClock(Date.now() - 86_400_000)
+testConsole(
+  'shows a custom range of days, and links to the tasks of these days',
+  async (opened) => {
+    const { service, visitor } = opened
+    const key = await service.createKey(visitor.userId)
+    await service.runTask(key, 'text.keywords', text)
+    yesterday.advance(86_400_000)
+    await service.runTask(key, 'text.summarize', text)
+    const page = await opened.open('/usage')
+    await page.getByText('Spent in the last 30 days').waitFor()
+    await page.getByRole('textbox', { name: 'Period' }).click()
+    await page.getByRole('option', { name: 'Custom range' }).click()
+    await page.getByLabel('To (UTC)').fill(dayBefore(1))
+    await page.getByText('Spent in this period').waitFor()
+    await expect.poll(() => page.locator('dl').first().textContent()).toContain('Spent in this period$0.0050')
+    await opened.check('usage-range')
+    await page.getByRole('link', { name: 'Text tools' }).click()
+    await page.waitForURL(`**/tasks?agent=text&time=days&from=${dayBefore(30)}&to=${dayBefore(1)}`)
+    await page.goBack()
+    await page.getByLabel('From (UTC)').fill('2020-01-01')
+    await page.getByText(/at most 1099 days before/).waitFor()
+  },
+  { clock: yesterday },
+)
 
 testConsole(
   'a day far above the others is cut, and shows its amount',
@@ -159,7 +185,7 @@ testConsole(
     await service.runTask(key, 'text.keywords', text)
     clock.advance(86_400_000)
     for (let n = 0; n < 10; n++) await service.runTask(key, 'text.summarize', text)
-    const page = await opened.open('/usage?days=7')
+    const page = await opened.open('/usage?period=week')
     await page.locator('svg text', { hasText: '$0.1000' }).waitFor()
     const heights = await page
       .locator('[data-bar]')

@@ -5,7 +5,7 @@ import { chartSkeleton, DayChart } from '../../../parts/chart/day-chart.tsx'
 import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
 import { usdText } from '../../../parts/text/usd-text.ts'
-import { roundedUnits } from './economics-period.ts'
+import { roundedUnits } from './economics-sums.ts'
 
 const roundedText = (usd: string) => usdText(formatUsd(roundedUnits(usd)))
 

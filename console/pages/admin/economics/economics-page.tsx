@@ -9,6 +9,7 @@ import { DataTable, type Column } from '../../../parts/data-table.tsx'
 import { DownloadButton } from '../../../parts/download/download-button.tsx'
 import { EmptyState } from '../../../parts/empty-state.tsx'
 import { NameSelect } from '../../../parts/name-select.tsx'
+import { DayPeriodFields, useDayPeriod } from '../../../parts/period/day-period-fields.tsx'
 import { PageHeader } from '../../../parts/page-header.tsx'
 import { PageLink } from '../../../parts/page-link.tsx'
 import { Panel } from '../../../parts/panel.tsx'
@@ -19,17 +20,15 @@ import { Money } from '../../../parts/text/money.tsx'
 import { StatTile, StatTiles } from '../../overview/stat-tile.tsx'
 import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
 import { EconomicsChart } from './economics-chart.tsx'
-import { groupNames, oneDay, periodNames, periodOf, type GroupBy, type PeriodName } from './economics-period.ts'
+import { groupNames, type GroupBy } from './economics-sums.ts'
 
 type GroupRow = Economics['groups'][number]
 
 export function EconomicsPage() {
-  const [period, setPeriod] = useSearchField('period')
+  const period = useDayPeriod()
   const [group, setGroup] = useSearchField('groupBy')
-  const day = oneDay(period)
-  const name = Object.hasOwn(periodNames, period) ? (period as PeriodName) : 'month'
   const groupBy = Object.hasOwn(groupNames, group) ? (group as GroupBy) : 'day'
-  const { from, to } = day ?? periodOf(name, new Date())
+  const { from, to } = period.days
   const path = `/api/admin/economics?from=${from}&to=${to}&groupBy=${groupBy}`
   const economics = useQuery({
     queryKey: ['economics', from, to, groupBy],
@@ -44,12 +43,7 @@ export function EconomicsPage() {
       />
       <Stack gap="lg">
         <Group align="flex-end">
-          <NameSelect
-            label="Period"
-            names={{ ...periodNames, ...(day && { [period]: dayName(period, 'long') }) }}
-            value={day ? period : name}
-            onChange={setPeriod}
-          />
+          <DayPeriodFields {...period} />
           <NameSelect label="Group by" names={groupNames} value={groupBy} onChange={setGroup} />
           {economics.data && (
             <DownloadButton
@@ -150,6 +144,10 @@ function columnsOf(groupBy: GroupBy, rows: readonly GroupRow[]): Column<GroupRow
 function GroupName({ groupBy, row: { email, value } }: { groupBy: GroupBy; row: GroupRow }) {
   if (groupBy === 'user') return <PageLink href={`/admin/users/${value}`}>{email || value}</PageLink>
   if (groupBy === 'day')
-    return <PageLink href={`/admin/economics?period=${value}&groupBy=user`}>{dayName(value, 'long')}</PageLink>
+    return (
+      <PageLink href={`/admin/economics?period=custom&from=${value}&to=${value}&groupBy=user`}>
+        {dayName(value, 'long')}
+      </PageLink>
+    )
   return value || 'None'
 }

@@ -9,7 +9,7 @@ import { Panel } from '../../../parts/panel.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
 import { countText } from '../../../parts/text/count-text.ts'
 import { failureRate } from '../../usage/group-sums.ts'
-import { periodOf } from '../economics/economics-period.ts'
+import { periodOf } from '../../../parts/period/day-period.ts'
 
 type GroupRow = Economics['groups'][number]
 type GroupBy = 'agent' | 'user'

@@ -1,0 +1,58 @@
+import { TextInput } from '@mantine/core'
+import { useSearchParams } from 'wouter'
+import { NameSelect } from '../name-select.tsx'
+import { isDay, periodNames, periodOf, type DayPeriod, type PeriodName } from './day-period.ts'
+
+/** A period of whole UTC days, stored in the URL query. */
+export function useDayPeriod() {
+  const [params, setParams] = useSearchParams()
+  const text = params.get('period') ?? ''
+  const name = Object.hasOwn(periodNames, text) ? (text as PeriodName) : 'month'
+  const [from, to] = [params.get('from') ?? '', params.get('to') ?? '']
+  const now = new Date()
+  const days = name === 'custom' ? customDays({ from, to }, now) : periodOf(name, now)
+  const set = (changes: Readonly<Record<string, string>>) =>
+    setParams(
+      (before) => {
+        const next = new URLSearchParams(before)
+        for (const [field, value] of Object.entries(changes)) {
+          if (value === '') next.delete(field)
+          else next.set(field, value)
+        }
+        return next
+      },
+      { replace: true },
+    )
+  const choose = (period: string) => set({ period, ...(period === 'custom' ? days : { from: '', to: '' }) })
+  return { name, days, from, to, choose, set }
+}
+
+/** A missing or invalid day gives way to one of the last 30 days. */
+function customDays({ from, to }: DayPeriod, now: Date): DayPeriod {
+  const month = periodOf('month', now)
+  return { from: isDay(from) ? from : month.from, to: isDay(to) ? to : month.to }
+}
+
+export function DayPeriodFields({ choose, from, name, set, to }: ReturnType<typeof useDayPeriod>) {
+  return (
+    <>
+      <NameSelect label="Period" names={periodNames} value={name} onChange={choose} />
+      {name === 'custom' && (
+        <>
+          <TextInput
+            type="date"
+            label="From (UTC)"
+            value={from}
+            onChange={(event) => set({ from: event.currentTarget.value })}
+          />
+          <TextInput
+            type="date"
+            label="To (UTC)"
+            value={to}
+            onChange={(event) => set({ to: event.currentTarget.value })}
+          />
+        </>
+      )}
+    </>
+  )
+}
