@@ -3,7 +3,8 @@ import type { Store } from '../store/store.ts'
 
 /** Transactions per page. Reading a page takes a few milliseconds, and other requests can run between pages. */
 const pageRows = 4000
-const usersMax = 1000
+/** Steps that are kept for all users together. They take up about 15 MB. */
+const stepsMax = 100_000
 
 /**
  * Sums of a user's transactions per step (a UTC day or hour), from `fromStep` up to and including the transaction
@@ -19,6 +20,7 @@ export class SpendSums {
   readonly #store: Store
   readonly #stepMs: number
   readonly #known = new Map<string, CachedSums>()
+  #stepCount = 0
   readonly #reading = new Map<string, Promise<unknown>>()
 
   constructor(store: Store, stepMs: number) {
@@ -48,10 +50,21 @@ export class SpendSums {
     const known: CachedSums = { fromStep: base.fromStep, newestSeq: added.newestSeq, steps: new Map(base.steps) }
     for (const step of added.steps) known.steps.set(step.step, sum(known.steps.get(step.step), step))
     for (const step of known.steps.keys()) if (step < known.fromStep) known.steps.delete(step)
-    this.#known.delete(userId)
+    this.#drop(userId)
     this.#known.set(userId, known)
-    if (this.#known.size > usersMax) this.#known.delete(this.#known.keys().next().value!)
+    this.#stepCount += countOf(known)
+    for (const oldest of this.#known.keys()) {
+      if (this.#stepCount <= stepsMax || oldest === userId) break
+      this.#drop(oldest)
+    }
     return known
+  }
+
+  #drop(userId: string): void {
+    const known = this.#known.get(userId)
+    if (!known) return
+    this.#known.delete(userId)
+    this.#stepCount -= countOf(known)
   }
 
   async #readSince(userId: string, { fromStep, newestSeq: afterSeq }: Omit<CachedSums, 'steps'>) {
@@ -73,6 +86,11 @@ export class SpendSums {
       await new Promise((resolve) => setImmediate(resolve))
     }
   }
+}
+
+/** A user without steps counts too, because the entry takes up memory. */
+function countOf({ steps }: CachedSums): number {
+  return steps.size + 1
 }
 
 function sum(known: SpendStep | undefined, added: SpendStep): SpendStep {
