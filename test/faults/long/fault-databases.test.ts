@@ -1,11 +1,3 @@
 import { testShort } from '../short-form.ts'
 
-testShort(
-  'cluster',
-  'postgres-kills',
-  'postgres-crashes',
-  'cancels-postgres',
-  'detached-turns-postgres',
-  'mail-kills-postgres',
-  'migrations-postgres',
-)
+testShort('postgres-kills', 'postgres-crashes', 'mail-kills-postgres', 'migrations-postgres')

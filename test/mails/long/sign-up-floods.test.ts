@@ -41,7 +41,11 @@ test('1,000 requests for one address send at most ten mails, whether it has an a
   for (const email of ['known@example.com', 'new@example.com']) {
     const outcomes: Record<string, number> = { admitted: 0, refused: 0 }
     for (let n = 0; n < 1000; n++) {
-      if (n > 0 && n % 250 === 0) clock.advance(hour / 4)
+      if (n > 0 && n % 250 === 0) {
+        // A mail whose lease expires while it is being sent is sent again.
+        await allSent()
+        clock.advance(hour / 4)
+      }
       const mail = service.app.services.people.mails!.seal('https://a.example/invitation#x')
       const link = { client: `10.0.${n >> 8}.${n & 255}`, tokenHash: `${email} ${n}`, expiresAt: clock.now() + hour }
       const { outcome } = await store.mails.requestSignUp({ ...link, email, mail, perDayMax: 0 })

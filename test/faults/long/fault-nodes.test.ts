@@ -1,0 +1,3 @@
+import { testShort } from '../short-form.ts'
+
+testShort('cluster', 'cancels-postgres', 'detached-turns-postgres')
