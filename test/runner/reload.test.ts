@@ -1,6 +1,5 @@
 import { rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { ChatReader } from '../support/chat-reader.ts'
 import { newDataDir, type TestService } from '../support/test-service.ts'
