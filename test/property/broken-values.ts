@@ -179,8 +179,9 @@ function unfitMembers({ at }: Place, good: fc.Arbitrary<Json>): Break[] {
     })),
   })
   const odd = fc.constantFrom('odd', 'constructor', 'a\0', '😀')
+  // Large bodies with more than 110 levels are rejected before they are parsed, without naming a field.
   const deep = fc
-    .tuple(fc.integer({ min: 101, max: 300 }), fc.boolean())
+    .tuple(fc.integer({ min: 101, max: 105 }), fc.boolean())
     .map(([levels, isArray]) => nested(levels, isArray))
   return [
     member(
