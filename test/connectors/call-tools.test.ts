@@ -144,7 +144,9 @@ test("the check of arguments names each field that does not match the tool's sch
 test('the check of arguments stays short, whatever schema the server chooses', () => {
   const choices = Array.from({ length: 50_000 }, (_, n) => `${n}`)
   const schema = { type: 'object', properties: { all: { type: 'array', items: { enum: choices } } } }
-  const startedAt = performance.now()
-  checkArguments(schema, { all: Array.from({ length: 50_000 }, () => '49999') })
-  expect(performance.now() - startedAt).toBeLessThan(500)
+  const all = Array.from({ length: 50_000 }, () => '49999')
+  const before = process.threadCpuUsage()
+  checkArguments(schema, { all })
+  const { system, user } = process.threadCpuUsage(before)
+  expect((system + user) / 1000).toBeLessThan(500)
 })
