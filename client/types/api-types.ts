@@ -2358,6 +2358,8 @@ export type Mutations = {
         agentId?: string | undefined
         /** The new session's connectors, with `agentId` */
         connectorIds?: string[] | undefined
+        /** The session that the new session would continue, with `agentId`. Its history counts as input */
+        continues?: string | undefined
       } | undefined
     }
     output: Quote

@@ -6,7 +6,7 @@ import { chatTaker, type ConnectorAccess } from '../connectors/connector-access.
 import { ErrandError } from '../kernel/errors.ts'
 import type { Place } from '../kernel/fair-places.ts'
 import { connectorIdsOf } from './sessions/session-connectors.ts'
-import { sessionNotFound, sessionRefusal } from './sessions/session-operations.ts'
+import { continuable, sessionNotFound, sessionRefusal } from './sessions/session-operations.ts'
 import type { Store } from '../store/store.ts'
 import type { RequestTrace } from '../kernel/tracing/request-trace.ts'
 import type { ChatInput } from './chat-schema.ts'
@@ -42,6 +42,8 @@ export type Admissible = {
   agent: Agent
   chat: Chat
   connectorIds: string[]
+  /** The session whose history precedes that of `session`. */
+  continues: string | null
   draft: MessageDraft
   earlier: readonly EarlierDraft[]
   session: SessionRecord | undefined
@@ -72,6 +74,8 @@ export async function admissible(parts: Parts, of: Weighing): Promise<Admissible
     )
   }
   requireAgent(caller, agent.id)
+  const { continues } = setting ?? {}
+  const continued = continues === undefined ? undefined : await continuable(store, { agentId, caller, continues })
   if (charsOf(input, setting) > largeMessageChars) await onLarge()
   const said = setting?.earlier ?? []
   if ([input.message, ...said.map(({ content }) => content)].some(hasFiles)) await beforeFiles?.({ agent, chat })
@@ -87,5 +91,5 @@ export async function admissible(parts: Parts, of: Weighing): Promise<Admissible
   const connectorIds = session ? connectorIdsOf(session.metadata) : [...(setting?.connectorIds ?? [])]
   const taker = chatTaker(agent.id, agent)
   await access.assertOwned(connectorIds, { taker, path: session ? 'sessionId' : 'connectorIds', userId })
-  return { agent, chat, connectorIds, draft, earlier, session }
+  return { agent, chat, connectorIds, continues: session?.continues ?? continued?.id ?? null, draft, earlier, session }
 }

@@ -25,6 +25,8 @@ export type MessageSetting = {
   agentId?: string
   /** Connectors of the session that the message would start. */
   connectorIds?: readonly string[] | undefined
+  /** The session that the session to start would continue. */
+  continues?: string | undefined
   /** Messages that precede the session's history. They are not stored. */
   earlier: readonly EarlierMessage[]
   responseFormat?: ResponseFormat

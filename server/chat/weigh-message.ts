@@ -53,12 +53,11 @@ export async function weighMessage(
   { agents, store, toolTokens }: WeighParts,
   { admitted, besideOf, input, maxCost, rates, responseFormat }: WeighMessage,
 ): Promise<Weighed> {
-  const { agent, chat, draft, earlier, session } = admitted
+  const { agent, chat, continues, draft, earlier, session } = admitted
   const { params, replaces = null, sessionId } = input
   const tokensMax = chat.contextTokens - tokensOf(draft) - earlierTokens(earlier)
   const readHistory = async () => {
-    if (!session) return nothingSaid
-    const { continues } = session
+    if (!session && continues === null) return nothingSaid
     return await store.readHistory({ sessionId, continues, replaces, tokensMax, withCachedAt: chat.isModel })
   }
   const history = await readHistory()

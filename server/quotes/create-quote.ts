@@ -46,8 +46,14 @@ export async function createQuote(
     })
     return { quoteId, priceUsd, worstCaseUsd: priceUsd, priceVersion, expiresAt: isoTime(expiresAt) }
   }
-  const { agentId: newAgentId, connectorIds, sessionId = '', ...message } = chat!
-  const setting = newAgentId !== undefined && { agentId: newAgentId, connectorIds, earlier: [], bodyHash: '' }
+  const { agentId: newAgentId, connectorIds, continues, sessionId = '', ...message } = chat!
+  const setting = newAgentId !== undefined && {
+    agentId: newAgentId,
+    connectorIds,
+    continues,
+    earlier: [],
+    bodyHash: '',
+  }
   const ask = { about, caller, input: { ...message, sessionId }, onLarge, ...(setting && { setting }) }
   const quoted = await within('chat', chats.quote(ask))
   const { agentId, expiresAt, hold, most, quoteId } = quoted

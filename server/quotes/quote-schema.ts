@@ -18,6 +18,9 @@ export const QuoteInput = z
             'Instead of `sessionId`, for the first message of a new session. This quote is an estimate, and cannot be sent with the message',
           ),
         connectorIds: CreateSessionInput.shape.connectorIds.describe("The new session's connectors, with `agentId`"),
+        continues: CreateSessionInput.shape.continues.describe(
+          'The session that the new session would continue, with `agentId`. Its history counts as input',
+        ),
       })
       .refine(({ agentId, sessionId }) => (agentId === undefined) !== (sessionId === undefined), {
         path: ['sessionId'],
@@ -25,6 +28,10 @@ export const QuoteInput = z
       })
       .refine(({ agentId, connectorIds }) => agentId !== undefined || connectorIds === undefined, {
         path: ['connectorIds'],
+        message: 'Must be omitted without agentId',
+      })
+      .refine(({ agentId, continues }) => agentId !== undefined || continues === undefined, {
+        path: ['continues'],
         message: 'Must be omitted without agentId',
       })
       .optional()

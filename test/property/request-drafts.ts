@@ -123,7 +123,7 @@ function together(id: string, body: Json): Json | undefined {
   const { chat, task } = body
   if (id === 'createQuote') {
     // A quote is for either a session or an agent, and only the latter takes connectors.
-    const { agentId, connectorIds, sessionId, ...message } = chat ?? {}
+    const { agentId, connectorIds, continues: _, sessionId, ...message } = chat ?? {}
     const to = agentId === undefined ? { sessionId } : { agentId, connectorIds }
     if (task || (agentId ?? sessionId) === undefined) return task && { task }
     return { chat: { ...to, ...message } }

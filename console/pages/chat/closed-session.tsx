@@ -25,7 +25,7 @@ export function ClosedSession({ agent, session }: { agent: Agent | undefined; se
         sessionId={id}
         agentName={agent?.name ?? agentId}
         chat={agent?.chat}
-        isOpen={false}
+        newSession={input}
         isLoaded
         isBusy={start.isPending}
         canStop={false}

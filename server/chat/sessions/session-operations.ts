@@ -96,7 +96,7 @@ export async function createSession(
   return created(result.session)
 }
 
-async function continuable(
+export async function continuable(
   store: Store,
   { agentId, caller, continues }: { agentId: string; caller: Caller; continues: string },
 ): Promise<SessionRecord> {

@@ -9,10 +9,15 @@ const params = { text: 'Hello', n: 1 }
 const lifeMs = 600_000
 
 /** Defines an agent with a task and chats at these prices. On request it thinks until it is stopped. */
-function agentAt(priceUsd: string, outputPer1kUsd: string, reasoningPer1kUsd = outputPer1kUsd): ErrandConfig {
+function agentAt(
+  priceUsd: string,
+  outputPer1kUsd: string,
+  reasoningPer1kUsd = outputPer1kUsd,
+  inputPer1kUsd = '0',
+): ErrandConfig {
   const endpoint = { description: 'Does it.', priceUsd, params: {}, run: () => ({ ok: true }) }
   const chat = {
-    pricing: { inputPer1kUsd: '0', outputPer1kUsd, reasoningPer1kUsd },
+    pricing: { inputPer1kUsd, outputPer1kUsd, reasoningPer1kUsd },
     async *reply({ message, signal }: { message: string; signal: AbortSignal }) {
       if (message === 'Think') {
         yield { type: 'step', promptTokens: 0, outputTokensMax: 100 } as const
@@ -264,8 +269,26 @@ test("an agent's quote estimates the first message of a new session, and cannot 
   expect(await refusalOf({})).toEqual([400, ['chat.sessionId']])
   expect(await refusalOf({ agentId: 'one', sessionId })).toEqual([400, ['chat.sessionId']])
   expect(await refusalOf({ connectorIds: ['con_0'], sessionId })).toEqual([400, ['chat.connectorIds']])
+  expect(await refusalOf({ continues: 'ses_0', sessionId })).toEqual([400, ['chat.continues']])
+  expect(await refusalOf({ agentId: 'one', continues: sessionId })).toEqual([400, ['chat.continues']])
+  expect(await refusalOf({ agentId: 'one', continues: 'ses_0' })).toEqual([404, 'NOT_FOUND'])
   expect(await refusalOf({ agentId: 'none' })).toEqual([404, 'NOT_FOUND'])
   expect(await refusalOf({ agentId: 'one', connectorIds: ['con_0'] })).toEqual([404, 'CONNECTOR_NOT_FOUND'])
+  await service.stop()
+})
+
+test("a quote for a session that continues another counts the other session's history as input", async () => {
+  const { person, service } = await start({ config: agentAt('0.0100', '0.1', '0.1', '1') })
+  const continues = await sessionOf(service, person)
+  await (await chat(service, person, { sessionId: continues, message: 'many words '.repeat(1000) })).end()
+  await service.request('PATCH', `/api/sessions/${continues}`, { key: person.key, body: { status: 'completed' } })
+  const holdOf = async (to: object) =>
+    (await quoteOf(service, person, { chat: { message: 'Hello', ...to } })).body.holdUsd
+  const held = await holdOf({ agentId: 'one', continues })
+  expect(unitsOf(held)).toBeGreaterThan(unitsOf(await holdOf({ agentId: 'one' })) + 10_000)
+  const input = { agentId: 'one', continues }
+  const { sessionId } = (await service.post('/api/sessions', input, { key: person.key })).body
+  expect(await holdOf({ sessionId })).toBe(held)
   await service.stop()
 })
 

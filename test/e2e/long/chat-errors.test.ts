@@ -149,6 +149,8 @@ testConsole(
     const expired = page.getByText('This chat expired because it was inactive')
     if ((await expired.count()) === 0) await send(page, 'Still there?')
     await expired.waitFor()
+    await messageBox(page).fill('Still there?')
+    await page.getByText(/Up to \$\d+\.\d+ is held/).waitFor()
     await send(page, 'Still there?', { do: 'tell', what: 'history' })
     await announced(page, /The reply is complete.*You said: Hello/s)
     expect(page.url()).not.toContain(sessionId)

@@ -92,6 +92,7 @@ testConsole(
     await page.getByRole('button', { name: 'Edit message' }).click()
     scriptReply('An edited question', tellHistory)
     await box.fill('An edited question')
+    await page.getByText(/You are charged for both replies\. Up to \$\d+\.\d+ is held/).waitFor()
     await page.keyboard.press('Enter')
     await announced(page, 'First question')
     await page.getByText('Second question').waitFor({ state: 'detached' })

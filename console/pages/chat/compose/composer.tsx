@@ -21,8 +21,6 @@ type ComposerProps = {
   sessionId: string
   /** The session that the message would start, if there is none yet. */
   newSession?: NewSession
-  /** Whether the session accepts messages. If not, no quote is requested for the draft. */
-  isOpen?: boolean
   /** The message that the up arrow key restores into an empty input. */
   lastMessage?: string | undefined
   agentName: string
@@ -39,7 +37,7 @@ type ComposerProps = {
  * message waits for it.
  */
 export function Composer(props: ComposerProps) {
-  const { agentName, canStop, chat, isBusy, isLoaded, isOpen = true, lastMessage, newSession, onSend, onStop } = props
+  const { agentName, canStop, chat, isBusy, isLoaded, lastMessage, newSession, onSend, onStop } = props
   const { sessionId } = props
   const draft = useDraft(sessionId)
   const { files, text, params } = draft
@@ -52,7 +50,7 @@ export function Composer(props: ComposerProps) {
   const hasErrors = Object.keys(paramErrors(params, chat)).length > 0
   const isReady = !isBusy && (text.trim() !== '' || files.length > 0) && !hasErrors
 
-  const costText = useCostText(newSession ?? { sessionId }, draft, isReady && isOpen)
+  const costText = useCostText(newSession ?? { sessionId }, draft, isReady)
 
   useGrowingHeight(box, text)
   useEffect(() => {

@@ -3,14 +3,20 @@ import type { Quote } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { usdText } from '../../../parts/text/usd-text.ts'
 import type { ChatParams } from '../transcript/chat-drafts.ts'
-import { messageOf } from '../transcript/sent-message.ts'
+import { messageOf, type Replaced } from '../transcript/sent-message.ts'
 import type { AttachedFile } from './attached-files.ts'
 import type { NewSession } from './use-start-chat.ts'
 
 /** The session of the message, or the session that it would start. */
-type QuotedChat = { sessionId: string } | NewSession
+export type QuotedChat = { sessionId: string; replaces?: string } | NewSession
 
-type Draft = { text: string; files: readonly AttachedFile[]; params: ChatParams }
+/** `stored` are files of the replaced message. */
+type Draft = {
+  text: string
+  files: readonly AttachedFile[]
+  params: ChatParams
+  stored?: Replaced['files']
+}
 
 const waitMs = 600
 /** The pause grows with the message, because each quote uploads it. A message of 8 MB waits for two more seconds. */
@@ -28,7 +34,7 @@ export function useCostText(to: QuotedChat, draft: Draft, isQuoted: boolean): st
     if (!isQuoted) return undefined
     const left = new AbortController()
     const quote = async () => {
-      const message = await messageOf(draft.text, draft.files)
+      const message = await messageOf(draft.text, draft.files, draft.stored)
       const chat = { ...(JSON.parse(target) as QuotedChat), message, params: draft.params }
       setQuoted({ draft, quote: await client.quotes.create({ chat }, { signal: left.signal }) })
     }
@@ -42,6 +48,6 @@ export function useCostText(to: QuotedChat, draft: Draft, isQuoted: boolean): st
   }, [draft, isQuoted, size, target])
   if (quoted?.draft !== draft) return undefined
   const { holdUsd, worstCaseUsd } = quoted.quote
-  if (worstCaseUsd !== undefined) return `Costs at most ${usdText(worstCaseUsd)}`
+  if (worstCaseUsd !== undefined) return `Costs at most ${usdText(worstCaseUsd)}.`
   return holdUsd && `Up to ${usdText(holdUsd)} is held. You pay only for what you use.`
 }

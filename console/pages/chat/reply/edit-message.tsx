@@ -1,12 +1,25 @@
 import { Button, Group, Text, Textarea } from '@mantine/core'
-import { useState, type KeyboardEvent } from 'react'
+import { useMemo, useState, type KeyboardEvent } from 'react'
+import type { Message } from '../../../../client/client.ts'
+import { useCostText } from '../compose/use-cost-text.ts'
+import { useDraft } from '../transcript/chat-drafts.ts'
+import { replacedBy } from '../transcript/sent-message.ts'
 import classes from './exchange-view.module.css'
 
-type EditMessageProps = { text: string; hasFiles: boolean; onSend: (text: string) => void; onCancel: () => void }
+type EditMessageProps = {
+  sessionId: string
+  message: Message
+  onSend: (text: string) => void
+  onCancel: () => void
+}
 
-export function EditMessage({ hasFiles, onCancel, onSend, text: before }: EditMessageProps) {
-  const [text, setText] = useState(before)
-  const isReady = text.trim() !== '' || hasFiles
+export function EditMessage({ message, onCancel, onSend, sessionId }: EditMessageProps) {
+  const [text, setText] = useState(message.content)
+  const { params } = useDraft(sessionId)
+  const stored = useMemo(() => replacedBy(message, message.content).files, [message])
+  const draft = useMemo(() => ({ text, files: [], params, stored }), [params, stored, text])
+  const isReady = text.trim() !== '' || stored.length > 0
+  const costText = useCostText({ sessionId, replaces: message.turnId }, draft, isReady)
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.nativeEvent.isComposing || event.keyCode === 229) return
     if (event.key === 'Escape') onCancel()
@@ -32,7 +45,7 @@ export function EditMessage({ hasFiles, onCancel, onSend, text: before }: EditMe
       />
       <Group justify="space-between" gap="xs" mt={6}>
         <Text size="sm" c="dimmed">
-          Replaces this reply. You are charged for both replies.
+          Replaces this reply. You are charged for both replies. {costText}
         </Text>
         <Group gap="xs">
           <Button size="xs" variant="default" onClick={onCancel}>

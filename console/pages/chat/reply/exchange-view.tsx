@@ -50,8 +50,8 @@ export const ExchangeView = memo(function ExchangeView(props: ExchangeViewProps)
       )}
       {again && isEditing ? (
         <EditMessage
-          text={again.message.content}
-          hasFiles={files.length > 0}
+          sessionId={sessionId}
+          message={again.message}
           onSend={(text) => {
             setEditing(false)
             again.send(text)
