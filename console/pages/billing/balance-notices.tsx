@@ -30,8 +30,8 @@ function BalanceNotice({ account: { balanceUsd, notifyBelowUsd, owedUsd, payment
   if (notifyBelowUsd === null || usdUnits(balanceUsd) >= usdUnits(notifyBelowUsd)) return null
   return (
     <Alert color="yellow" title="Your balance is low" icon={<ExclamationTriangleIcon aria-hidden />} variant="light">
-      <Money usd={balanceUsd} fw={500} /> left, below your threshold of <Money usd={notifyBelowUsd} />.{' '}
-      {payments && <PageLink href={addCreditPath}>Add credit</PageLink>}
+      <Money usd={balanceUsd} fw={500} isRounded /> left, below your threshold of{' '}
+      <Money usd={notifyBelowUsd} isRounded />. {payments && <PageLink href={addCreditPath}>Add credit</PageLink>}
     </Alert>
   )
 }

@@ -5,8 +5,8 @@ import { PageLink } from '../../parts/page-link.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { countText } from '../../parts/text/count-text.ts'
 import { sizeText } from '../../parts/text/size-text.ts'
+import { MoneyOf } from '../../parts/text/money.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
-import { usdText } from '../../parts/text/usd-text.ts'
 import { agentPath } from '../agents/agent-path.ts'
 import { nameOf, useAllAgents } from '../chat/list/session-list.ts'
 
@@ -28,7 +28,7 @@ export function LimitsPanel({ account: { limits } }: { account: Account }) {
             'Spent today',
             spendPerDayUsd !== null && (
               <>
-                {usdText(used.spentTodayUsd ?? '0.0000')} of {usdText(spendPerDayUsd)}
+                <MoneyOf usd={used.spentTodayUsd ?? '0.0000'} ofUsd={spendPerDayUsd} />
                 <ResetTime at={spendResetsAt} />
               </>
             ),

@@ -8,18 +8,14 @@ import { queryClient } from '../../app/query-client.ts'
 import { ErrorNotice } from '../../parts/error-notice.tsx'
 import { fieldErrors } from '../../parts/field-errors.ts'
 import { notifyDone } from '../../parts/notify.tsx'
-import { Money } from '../../parts/text/money.tsx'
+import { Money, MoneyOf } from '../../parts/text/money.tsx'
 import { sessionOptions } from './transcript/transcript.ts'
 
 type Capped = Pick<Session, 'maxCostUsd' | 'spentUsd'>
 
 export function SessionCap({ session: { maxCostUsd, spentUsd } }: { session: Capped }) {
   if (maxCostUsd === undefined) return 'None'
-  return (
-    <>
-      <Money usd={spentUsd} /> of <Money usd={maxCostUsd} fw={600} />
-    </>
-  )
+  return <MoneyOf usd={spentUsd} ofUsd={maxCostUsd} />
 }
 
 type CapButtonProps = ButtonProps & {

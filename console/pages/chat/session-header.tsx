@@ -86,7 +86,7 @@ export function SessionTotal({ label = '', sessionId }: { sessionId: string; lab
   return (
     <Text component="span" size="sm">
       {data.isComplete ? label : `Newest ${data.byTurn.size.toLocaleString('en')} charges `}
-      <Money usd={formatUsd(data.total)} fw={600} c="var(--mantine-color-text)" />
+      <Money usd={formatUsd(data.total)} isRounded fw={600} c="var(--mantine-color-text)" />
     </Text>
   )
 }

@@ -26,3 +26,12 @@ export function Money({ usd, withPlus = false, isExact = false, isRounded = fals
     </Text>
   )
 }
+
+/** An amount and its maximum. Both are rounded in the same way. */
+export function MoneyOf({ usd, ofUsd }: { usd: string; ofUsd: string }) {
+  return (
+    <>
+      <Money usd={usd} isRounded /> of <Money usd={ofUsd} isRounded />
+    </>
+  )
+}

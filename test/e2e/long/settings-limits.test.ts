@@ -60,7 +60,7 @@ testConsole(
     await opened.service.createTask(key, 'text.summarize', { text: 'One sentence. Another one.' })
     await opened.open('/billing', theirs)
     await theirs.getByText('free', { exact: true }).waitFor()
-    await theirs.getByText('$0.0100 of $1.00').waitFor()
+    await theirs.getByText('$0.0100 of $1.00').getByTitle('$1.0000').waitFor()
     await theirs.getByText('0 bytes of 2.0 MB, resets').waitFor()
     await opened.service.createTask(key, 'text.summarize', { text: 'x'.repeat(300 * 1024 - 11) })
     await theirs.reload()

@@ -3,8 +3,8 @@ import type { ClientToken } from '../../../../client/client.ts'
 import { ConfirmButton } from '../../../parts/confirm-button.tsx'
 import { DataTable, type Column } from '../../../parts/data-table.tsx'
 import { PageLink } from '../../../parts/page-link.tsx'
+import { Money, MoneyOf } from '../../../parts/text/money.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
-import { usdText } from '../../../parts/text/usd-text.ts'
 import { spentShare } from './key-limits.ts'
 import { describeScopes } from './key-scopes.ts'
 import { SpendBar } from './spend-bar.tsx'
@@ -68,10 +68,10 @@ function Access({ isOwn, of: { agents, once, sessionId, taskId } }: { isOwn: boo
 }
 
 function Spent({ of: { id, maxCostUsd, usedUsd } }: { of: ClientToken }) {
-  if (maxCostUsd === null) return usdText(usedUsd)
+  if (maxCostUsd === null) return <Money usd={usedUsd} isRounded />
   return (
     <>
-      {usdText(usedUsd)} of {usdText(maxCostUsd)}
+      <MoneyOf usd={usedUsd} ofUsd={maxCostUsd} />
       <SpendBar share={spentShare({ limitUsd: maxCostUsd, usedUsd })} label={`Spending of token …${id.slice(-4)}`} />
     </>
   )

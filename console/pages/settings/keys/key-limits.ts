@@ -1,6 +1,5 @@
 import type { Key } from '../../../../client/client.ts'
 import { parseUsd } from '../../../../server/kernel/money.ts'
-import { usdText } from '../../../parts/text/usd-text.ts'
 import { usdUnits } from '../../../parts/text/usd-units.ts'
 
 export type LimitReset = NonNullable<Key['limitReset']>
@@ -47,16 +46,6 @@ export function limitsInput(draft: LimitsDraft) {
     executionsPerMinute: draft.executionsPerMinute.trim() === '' ? null : Number(draft.executionsPerMinute),
     agents: draft.agents.length === 0 ? null : draft.agents,
   }
-}
-
-/**
- * Formats the spending of a key, such as `$0.0200 of $1.0000 a day`. Returns undefined for a key without a spending
- * limit.
- */
-export function spentText({ limitReset, limitUsd, usedUsd }: Key): string | undefined {
-  if (limitUsd === null || usedUsd === null) return undefined
-  const period = resets.find(({ value }) => value === limitReset)?.text ?? ''
-  return `${usdText(usedUsd)} of ${usdText(limitUsd)}${period}`
 }
 
 /** Returns the used share of the spending limit, from 0 to 1. A limit of zero counts as used up. */

@@ -19,12 +19,12 @@ import { countText } from '../../../parts/text/count-text.ts'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { agentPath } from '../../agents/agent-path.ts'
 import { KeyDialog, type KeyRequest } from './key-dialog.tsx'
-import { spentShare, spentText } from './key-limits.ts'
+import { spentShare } from './key-limits.ts'
 import { describeScopes } from './key-scopes.ts'
 import { keyState } from './key-state.ts'
 import { KeyUsage } from './key-usage.tsx'
 import { RevokeKeyDialog } from './revoke-key-dialog.tsx'
-import { SpendBar } from './spend-bar.tsx'
+import { KeySpend, SpendBar } from './spend-bar.tsx'
 
 export function KeyPage() {
   const { keyId } = useParams<{ keyId: string }>()
@@ -114,9 +114,8 @@ function KeyView({ of: key, hasEnded }: { of: Key; hasEnded: boolean }) {
 }
 
 function Limits({ of: key }: { of: Key }) {
-  const { agents, executionsPerMinute, resetsAt } = key
-  const spent = spentText(key)
-  if (spent === undefined && executionsPerMinute === null && agents === null) {
+  const { agents, executionsPerMinute, limitUsd, resetsAt } = key
+  if (limitUsd === null && executionsPerMinute === null && agents === null) {
     return <Text c="dimmed">No key limits. The limits of the account apply.</Text>
   }
   return (
@@ -124,9 +123,9 @@ function Limits({ of: key }: { of: Key }) {
       rows={[
         [
           'Spending',
-          spent !== undefined && (
+          limitUsd !== null && (
             <>
-              {spent}
+              <KeySpend of={key} />
               {resetsAt !== null && (
                 <>
                   , resets <TimeText at={resetsAt} />

@@ -8,10 +8,10 @@ import { countText } from '../../../parts/text/count-text.ts'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { useNow } from '../../../parts/hooks/use-now.ts'
 import { describeScopes } from './key-scopes.ts'
-import { spentShare, spentText } from './key-limits.ts'
+import { spentShare } from './key-limits.ts'
 import { KeyMenu } from './key-menu.tsx'
 import { keyState } from './key-state.ts'
-import { SpendBar } from './spend-bar.tsx'
+import { KeySpend, SpendBar } from './spend-bar.tsx'
 import classes from '../settings.module.css'
 
 type LiveKeysProps = { keys: readonly Key[]; onRotate: (key: Key) => void; onLimit: (key: Key) => void }
@@ -81,13 +81,16 @@ const limitsColumn: Column<Key> = {
   id: 'limits',
   label: 'Limits',
   cell: (key) => {
-    const { agents, executionsPerMinute, resetsAt } = key
-    const spent = spentText(key)
-    if (!spent && executionsPerMinute === null && agents === null) return <Text c="dimmed">None</Text>
+    const { agents, executionsPerMinute, limitUsd, resetsAt } = key
+    if (limitUsd === null && executionsPerMinute === null && agents === null) return <Text c="dimmed">None</Text>
     return (
       <div className={classes.limits}>
-        {spent && <Text>{spent}</Text>}
-        {spent && <SpendBar share={spentShare(key)} label={`Spend of ${key.name}`} />}
+        {limitUsd !== null && (
+          <Text>
+            <KeySpend of={key} />
+          </Text>
+        )}
+        {limitUsd !== null && <SpendBar share={spentShare(key)} label={`Spend of ${key.name}`} />}
         {resetsAt !== null && (
           <Text size="sm" c="dimmed">
             Resets <TimeText at={resetsAt} />
