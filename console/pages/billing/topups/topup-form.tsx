@@ -26,6 +26,7 @@ export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments
   })
   const { form, own, accept, clear } = useOwnErrors(pay.error)
   const { fields, rest } = fieldErrors(pay.error, ['amountUsd'])
+  const error = own['amountUsd'] ?? fields['amountUsd']
   const units = parseUsd(amount.trim())
   const change = (next: () => void) => {
     next()
@@ -40,7 +41,6 @@ export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments
   return (
     <form ref={form} onSubmit={submit} noValidate aria-label="Add credit">
       <Stack gap="sm">
-        {rest && <ErrorNotice title="Could not open the payment page" error={pay.error} />}
         <Group gap="xs">
           {presets
             .filter((usd) => usd >= Number(minUsd) && usd <= Number(maxUsd))
@@ -62,13 +62,16 @@ export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments
           autoComplete="off"
           leftSection="$"
           maxLength={20}
-          w={{ base: '100%', xs: 168 }}
+          styles={{ wrapper: { maxWidth: 168 } }}
+          inputWrapperOrder={['label', 'input', 'description', 'error']}
           value={amount}
           onChange={(event) => {
             const { value } = event.currentTarget
             change(() => setAmount(value))
           }}
-          error={own['amountUsd'] ?? fields['amountUsd']}
+          // The error replaces the description and is as high, so that the button stays in place.
+          errorProps={{ fz: 'sm', lh: 1.45 }}
+          {...(error === undefined ? { description: `Between ${usdText(minUsd)} and ${usdText(maxUsd)}` } : { error })}
         />
         <Checkbox
           label="Save payment method"
@@ -80,13 +83,13 @@ export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments
           }}
         />
         <Text size="sm" c="dimmed">
-          Between {usdText(minUsd)} and {usdText(maxUsd)}. You pay on Stripe, so this service never receives your card
-          number.
+          You pay on Stripe, so this service never receives your card number.
         </Text>
         {/* Show the loading state until the browser has left the page. */}
         <Button type="submit" loading={pay.isPending || pay.isSuccess} w="fit-content">
           {units ? `Pay ${usdText(formatUsd(units))}` : 'Continue to payment'}
         </Button>
+        {rest && <ErrorNotice title="Could not open the payment page" error={pay.error} />}
       </Stack>
     </form>
   )

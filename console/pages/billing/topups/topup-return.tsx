@@ -5,6 +5,7 @@ import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
 import { accountKey } from '../../../app/use-account.ts'
 import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
+import { notifyDone } from '../../../parts/notify.tsx'
 import { usdText } from '../../../parts/text/usd-text.ts'
 import { useSearchParams } from 'wouter'
 
@@ -12,7 +13,7 @@ const againMs = 2000
 
 /**
  * Outcome of a payment, shown when the user returns from the provider's page. The provider may need a moment to confirm
- * the payment.
+ * the payment, which is then reported in a notification.
  */
 export function TopupReturn() {
   const [topupId] = useSearchField('topup')
@@ -28,8 +29,11 @@ export function TopupReturn() {
   useEffect(() => {
     if (status === undefined || status === 'open') return
     for (const queryKey of [['topups'], ['transactions'], accountKey]) void queryClient.invalidateQueries({ queryKey })
+    if (status !== 'paid') return
+    notifyDone(`${amount} added to your balance.`)
+    close()
   }, [status])
-  if (topupId === '' || !topup.data) return null
+  const amount = usdText(topup.data?.amountUsd ?? '')
   const close = () =>
     setParams(
       (before) => {
@@ -40,7 +44,7 @@ export function TopupReturn() {
       },
       { replace: true },
     )
-  const amount = usdText(topup.data.amountUsd)
+  if (topupId === '' || !topup.data || status === 'paid') return null
   const { color, text, title } = look()
   return (
     <Alert color={color} title={title} variant="light" role="status">
@@ -60,8 +64,6 @@ export function TopupReturn() {
 
   function look() {
     switch (status) {
-      case 'paid':
-        return { color: 'green', title: `${amount} added to your balance`, text: 'Your payment succeeded.' }
       case 'failed':
         return {
           color: 'red',
