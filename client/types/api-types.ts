@@ -456,6 +456,8 @@ export type CreatedWebhook = {
   recent: {
     succeeded: number
     failed: number
+    /** 95th percentile of the response times of the last attempts; null if none got a response */
+    responseP95Ms: number | null
   }
   /** The last failed attempt among the most recent deliveries */
   lastFailure: {
@@ -1497,6 +1499,8 @@ export type Webhook = {
   recent: {
     succeeded: number
     failed: number
+    /** 95th percentile of the response times of the last attempts; null if none got a response */
+    responseP95Ms: number | null
   }
   /** The last failed attempt among the most recent deliveries */
   lastFailure: {
@@ -1514,6 +1518,10 @@ export type WebhookDelivery = {
   eventId: string
   webhookId: string
   type: "task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed" | "webhook.test"
+  /** The task that the event reports, if it reports one */
+  taskId?: string | undefined
+  /** The session that the event reports, if it reports one */
+  sessionId?: string | undefined
   /** The task's `webhookUrl`, if the delivery goes there */
   url: string | null
   /** `canceled` if the webhook was disabled or deleted before delivery */
@@ -1535,6 +1543,10 @@ export type WebhookDeliveryDetails = {
   eventId: string
   webhookId: string
   type: "task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed" | "webhook.test"
+  /** The task that the event reports, if it reports one */
+  taskId?: string | undefined
+  /** The session that the event reports, if it reports one */
+  sessionId?: string | undefined
   /** The task's `webhookUrl`, if the delivery goes there */
   url: string | null
   /** `canceled` if the webhook was disabled or deleted before delivery */

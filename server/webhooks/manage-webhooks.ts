@@ -197,7 +197,7 @@ export async function getDelivery(
   await find(store, { userId, webhookId })
   const sent = await store.webhooks.getSent({ webhookId, eventId })
   if (!sent) throw deliveryNotFound()
-  const { body, trace, ...delivery } = sent
+  const { trace, ...delivery } = sent
   const attempts = trace?.attempts ?? []
   const sentAt = attempts.at(-1)?.at
   return {
@@ -209,7 +209,7 @@ export async function getDelivery(
         'webhook-id': eventId,
         ...(sentAt !== undefined && { 'webhook-timestamp': String(Math.floor(sentAt / 1000)) }),
       },
-      body,
+      body: delivery.body,
     },
     response: trace && trace.response,
     history: attempts.map((attempt) => ({ ...attempt, at: isoTime(attempt.at) })),
@@ -263,9 +263,12 @@ async function toWebhook(store: Store, webhook: WebhookRecord): Promise<Webhook>
   }
 }
 
-function toDelivery({ attemptedAt, createdAt, dueAt, ...delivery }: DeliveryRecord): Delivery {
+function toDelivery({ attemptedAt, body, createdAt, dueAt, ...delivery }: DeliveryRecord): Delivery {
+  const { sessionId, taskId } = JSON.parse(body).data as Pick<Delivery, 'sessionId' | 'taskId'>
   return {
     ...delivery,
+    ...(taskId !== undefined && { taskId }),
+    ...(sessionId !== undefined && { sessionId }),
     nextAttemptAt: isoTimeOrNull(dueAt),
     attemptedAt: isoTimeOrNull(attemptedAt),
     createdAt: isoTime(createdAt),

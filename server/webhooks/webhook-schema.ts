@@ -34,7 +34,15 @@ export const Webhook = z
       .nullable()
       .describe('Until when requests are also signed with the previous secret'),
     recent: z
-      .object({ succeeded: z.number().int(), failed: z.number().int() })
+      .object({
+        succeeded: z.number().int(),
+        failed: z.number().int(),
+        responseP95Ms: z
+          .number()
+          .int()
+          .nullable()
+          .describe('95th percentile of the response times of the last attempts; null if none got a response'),
+      })
       .describe('Results of the most recent completed deliveries, at most 100'),
     lastFailure: z
       .object({ at: isoTimestamp, error: z.string() })
@@ -95,6 +103,8 @@ export const Delivery = z
     eventId: z.string(),
     webhookId: z.string(),
     type: z.enum([...eventTypes, testEventType]),
+    taskId: z.string().optional().describe('The task that the event reports, if it reports one'),
+    sessionId: z.string().optional().describe('The session that the event reports, if it reports one'),
     url: z.string().nullable().describe("The task's `webhookUrl`, if the delivery goes there"),
     status: z.enum(deliveryStatuses).describe('`canceled` if the webhook was disabled or deleted before delivery'),
     attempts: z.number().int(),

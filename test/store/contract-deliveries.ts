@@ -182,13 +182,11 @@ export function describeDeliveries(contractTest: ContractTest): void {
   contractTest('keeps the trace of the last attempt through a redelivery, and computes health', async (world) => {
     const userId = await world.createUser(0)
     const { webhookId } = await create(world, userId)
+    const none = { succeeded: 0, failed: 0, responseP95Ms: null }
     const attempt = { at: 1, durationMs: 2, httpStatus: 500, error: 'no' }
-    const trace = {
-      url: 'https://example.com/',
-      response: { head: 'HTTP/1.1 500', body: 'boom \0' },
-      attempts: [attempt],
-    }
-    expect(await world.store.webhooks.health(webhookId)).toEqual({ succeeded: 0, failed: 0, lastFailure: null })
+    const response = { head: 'HTTP/1.1 500', body: 'boom \0' }
+    const trace = { url: 'https://example.com/', response, attempts: [attempt] }
+    expect(await world.store.webhooks.health(webhookId)).toEqual({ ...none, lastFailure: null })
     await credit(world, userId)
     const [first] = await lease(world, webhookId)
     expect(first).toMatchObject({ trace: null })
@@ -196,8 +194,7 @@ export function describeDeliveries(contractTest: ContractTest): void {
     const of = { webhookId, eventId: first!.eventId }
     expect(await world.store.webhooks.getSent(of)).toMatchObject({ status: 'pending', body: first!.body, trace })
     const at = world.clock.now()
-    const lastFailure = { at, error: 'no' }
-    expect(await world.store.webhooks.health(webhookId)).toEqual({ succeeded: 0, failed: 0, lastFailure })
+    expect(await world.store.webhooks.health(webhookId)).toEqual({ ...none, lastFailure: { at, error: 'no' } })
     await world.store.webhooks.redeliver(of)
     expect(await lease(world, webhookId)).toMatchObject([{ trace, attempt: 1 }])
     expect(await world.store.webhooks.getSent({ ...of, eventId: 'evt_0' })).toBeUndefined()
@@ -205,11 +202,14 @@ export function describeDeliveries(contractTest: ContractTest): void {
       world.clock.advance(1)
       await credit(world, userId)
       const failed = { kind: 'failed', httpStatus: 500, error: `no ${n}`, againInMs: null } as const
-      await end(world, await lease(world, webhookId, 1), n % 4 === 0 ? failed : { kind: 'succeeded', httpStatus: 200 })
+      const attempts = [{ ...attempt, durationMs: n, httpStatus: n === 119 ? null : 500 }]
+      const leased = (await lease(world, webhookId, 1)).map((one) => ({ ...one, trace: { ...trace, attempts } }))
+      await end(world, leased, n % 4 === 0 ? failed : { kind: 'succeeded', httpStatus: 200 })
     }
     expect(await world.store.webhooks.health(webhookId)).toEqual({
       succeeded: 75,
       failed: 25,
+      responseP95Ms: 114, // Of the 99 responses from 20 to 118 ms.
       lastFailure: { at: at + 117, error: 'no 116' },
     })
   })

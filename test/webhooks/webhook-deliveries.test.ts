@@ -211,7 +211,7 @@ test('a delivery has its last request, the start of the last response, and its a
   expect(history).toEqual([attempt, attempt])
   const { error } = history[1]
   expect((await service.get(`/api/webhooks/${id}`, person.key)).body).toMatchObject({
-    recent: { succeeded: 0, failed: 0 },
+    recent: { succeeded: 0, failed: 0, responseP95Ms: null },
     lastFailure: { error },
   })
   const other = await service.createPerson()

@@ -37,8 +37,9 @@ const canceledMax = 500
 /** Number of most recent completed deliveries that determine a webhook's health. */
 const healthRows = 100
 
-const type = '(SELECT type FROM events WHERE events.id = event_id) AS type'
-const row = `${columns('eventId webhookId url status attempts dueAt attemptedAt httpStatus error createdAt')}, ${type}`
+const ofOwnEvent = (column: string) => `(SELECT ${column} FROM events WHERE events.id = event_id) AS ${column}`
+const own = columns('eventId webhookId url status attempts dueAt attemptedAt httpStatus error createdAt')
+const row = [own, ofOwnEvent('type'), ofOwnEvent('body')].join(', ')
 const thisOne = 'event_id = :eventId AND webhook_id = :webhookId'
 const thisAttempt = `${thisOne} AND fence = :fence AND status = 'pending'`
 
@@ -50,15 +51,15 @@ type OfUser = { ofUser?: string | null; externalId?: string | null }
 type Sent = Omit<SentDelivery, 'trace'> & { trace: string | null } & Required<OfUser>
 const sent = statement<Sent>(
   'delivery_get_sent',
-  `SELECT ${row}, trace, ${ofEvent('body')} AS body,
+  `SELECT ${row}, trace,
       CASE WHEN (SELECT user_id FROM webhooks WHERE webhooks.id = webhook_id) = '${platformOwner}'
         THEN ${ofEvent('users.id')} END AS "ofUser",
       ${ofEvent('external_id')} AS "externalId" FROM deliveries WHERE ${thisOne}`,
 )
-const newestOf = (status: string) => `SELECT * FROM (SELECT status, ${columns('attemptedAt createdAt error')}
+const newestOf = (status: string) => `SELECT * FROM (SELECT status, ${columns('attemptedAt createdAt error trace')}
     FROM deliveries WHERE webhook_id = :webhookId AND status = '${status}'
     ORDER BY created_at DESC, event_id DESC LIMIT ${healthRows}) AS ${status}`
-const newest = statement<Pick<DeliveryRecord, 'attemptedAt' | 'createdAt' | 'error' | 'status'>>(
+const newest = statement<Pick<DeliveryRecord, 'attemptedAt' | 'createdAt' | 'error' | 'status'> & Pick<Sent, 'trace'>>(
   'delivery_newest',
   ['succeeded', 'failed', 'pending'].map(newestOf).join(' UNION ALL '),
 )
@@ -215,7 +216,12 @@ export function* webhookHealth(on: Reads, webhookId: string): Op<WebhookHealth> 
   const [last] = rows
     .flatMap(({ attemptedAt: at, error }) => (at === null || error === null ? [] : [{ at, error }]))
     .toSorted((a, b) => b.at - a.at)
-  return { succeeded: ended.length - failed, failed, lastFailure: last ?? null }
+  const times = ended
+    .flatMap(({ trace }) => readTrace(trace)?.attempts.at(-1) ?? [])
+    .flatMap(({ durationMs, httpStatus }) => (httpStatus === null ? [] : [durationMs]))
+    .toSorted((a, b) => a - b)
+  const responseP95Ms = times[Math.ceil(times.length * 0.95) - 1] ?? null
+  return { succeeded: ended.length - failed, failed, responseP95Ms, lastFailure: last ?? null }
 }
 
 export function* redeliver(tx: Tx, of: Of): Op<DeliveryRecord | undefined> {

@@ -84,6 +84,8 @@ export type DeliveryRecord = {
   eventId: string
   webhookId: string
   type: EventType | typeof testEventType
+  /** JSON body of the event. */
+  body: string
   url: string | null
   status: DeliveryStatus
   attempts: number

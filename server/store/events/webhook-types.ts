@@ -76,14 +76,18 @@ export type EndedAttempt = Pick<LeasedDelivery, 'eventId' | 'webhookId' | 'fence
   trace: DeliveryTrace | null
 }
 
-/** How many of the most recent deliveries succeeded and failed, and the last failed attempt. */
+/**
+ * How many of the most recent deliveries succeeded and failed, the 95th percentile of their response times, and the
+ * last failed attempt.
+ */
 export type WebhookHealth = {
   succeeded: number
   failed: number
+  responseP95Ms: number | null
   lastFailure: { at: EpochMs; error: string } | null
 }
 
-export type SentDelivery = DeliveryRecord & { body: string; trace: DeliveryTrace | null }
+export type SentDelivery = DeliveryRecord & { trace: DeliveryTrace | null }
 
 export type WebhookStore = {
   create(input: CreateWebhook): Promise<CreateWebhookResult>

@@ -52,6 +52,10 @@ testConsole(
     const table = page.getByRole('table', { name: 'Deliveries' })
     await table.getByText('task.completed').waitFor()
     await table.getByText('webhook.test').waitFor()
+    await page.getByText(/^95% within \d+ ms$/).waitFor()
+    const { id: taskId } = (await opened.service.get('/api/tasks', key)).body.tasks[0]
+    const task = table.getByRole('link', { name: `Task …${taskId.slice(-8)}` })
+    expect(await task.getAttribute('href')).toBe(`/tasks/${taskId}`)
     await opened.check('webhook')
     await page.getByRole('button', { name: 'Code examples' }).click()
     await page.getByRole('dialog').getByText("import { unwrap } from 'errand-client/webhooks'").waitFor()

@@ -32,8 +32,7 @@ export function DeliveryPane({ webhookId, eventId, onClose }: DeliveryPaneProps)
 }
 
 function DeliveryView({ delivery }: { delivery: WebhookDeliveryDetails }) {
-  const { eventId, history, nextAttemptAt, request, response, status } = delivery
-  const { taskId } = JSON.parse(request.body).data as { taskId?: string }
+  const { eventId, history, nextAttemptAt, request, response, sessionId, status, taskId } = delivery
   const sentHeaders = Object.entries({ ...request.headers, 'webhook-signature': '(hidden)' })
   return (
     <Stack gap="lg">
@@ -46,6 +45,14 @@ function DeliveryView({ delivery }: { delivery: WebhookDeliveryDetails }) {
             taskId !== undefined && (
               <PageLink key="task" href={`/tasks/${encodeURIComponent(taskId)}`}>
                 {taskId}
+              </PageLink>
+            ),
+          ],
+          [
+            'Chat',
+            sessionId !== undefined && (
+              <PageLink key="chat" href={`/chat/${encodeURIComponent(sessionId)}`}>
+                {sessionId}
               </PageLink>
             ),
           ],

@@ -1,5 +1,6 @@
 import { Button, Group, Select, Stack, Text } from '@mantine/core'
 import { useInfiniteQuery, useMutation } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
 import type { Webhook, WebhookDelivery } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
@@ -97,11 +98,13 @@ function columns(webhookId: string, status: string): Column<WebhookDelivery>[] {
     {
       id: 'event',
       label: 'Event',
-      cell: ({ eventId, type, url }) => (
+      cell: ({ eventId, sessionId, taskId, type, url }) => (
         <>
           <PageLink href={`?${new URLSearchParams({ ...(status !== '' && { status }), delivery: eventId })}`}>
             <span title={eventId}>{type}</span>
           </PageLink>
+          {taskId !== undefined && <ObjectLink href={`/tasks/${taskId}`}>Task …{taskId.slice(-8)}</ObjectLink>}
+          {sessionId !== undefined && <ObjectLink href={`/chat/${sessionId}`}>Chat …{sessionId.slice(-8)}</ObjectLink>}
           {url !== null && (
             <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
               {url}
@@ -122,6 +125,16 @@ function columns(webhookId: string, status: string): Column<WebhookDelivery>[] {
       cell: (delivery) => <Redeliver webhookId={webhookId} delivery={delivery} />,
     },
   ]
+}
+
+function ObjectLink({ children, href }: { children: ReactNode; href: string }) {
+  return (
+    <div>
+      <PageLink href={href} size="sm">
+        {children}
+      </PageLink>
+    </div>
+  )
 }
 
 /** The last response is dimmed until the next attempt, whose response replaces it. */

@@ -21,7 +21,7 @@ import { StatusBadge } from '../../../parts/status-badge.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { renewWebhooks, UnwrapCode, WebhookDialog, type WebhookRequest } from './webhook-dialog.tsx'
 import { WebhookDeliveries } from './webhook-deliveries.tsx'
-import { deliveryLook, successText, webhookLook, webhookName, whyNot } from './webhook-words.ts'
+import { deliveryLook, responseText, successText, webhookLook, webhookName, whyNot } from './webhook-words.ts'
 import { goTo } from '../../../app/service-url.ts'
 
 export function WebhookPage() {
@@ -89,6 +89,7 @@ function WebhookView({ webhook }: { webhook: Webhook }) {
             ],
             ['Created', <TimeText key="added" at={webhook.createdAt} isExact />],
             ['Success rate', successText(webhook)],
+            ['Response time', responseText(webhook)],
             ['Last error', webhook.lastFailure && <LastFailure key="error" {...webhook.lastFailure} />],
             ['Failing since', webhook.failingSince && <TimeText key="failing" at={webhook.failingSince} isExact />],
             [

@@ -1,5 +1,6 @@
 import type { Webhook, WebhookDelivery } from '../../../../client/client.ts'
 import type { BadgeStatus } from '../../../parts/status-badge.tsx'
+import { durationText } from '../../../parts/text/duration-text.ts'
 
 export type EventType = NonNullable<Webhook['types']>[number]
 
@@ -55,4 +56,8 @@ export function successText({ recent: { failed, succeeded } }: Webhook): string 
   const total = succeeded + failed
   if (total === 0) return 'No deliveries finished yet'
   return `${Math.floor((100 * succeeded) / total)}% of the last ${total === 1 ? 'delivery' : `${total} deliveries`}`
+}
+
+export function responseText({ recent: { responseP95Ms } }: Webhook): string | null {
+  return responseP95Ms === null ? null : `95% within ${durationText(responseP95Ms)}`
 }

@@ -16,7 +16,7 @@ import { StatusBadge } from '../../../parts/status-badge.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { useOffset } from '../../../parts/hooks/use-search-field.ts'
 import { WebhookDialog } from './webhook-dialog.tsx'
-import { successText, webhookLook, webhookName, webhookPath } from './webhook-words.ts'
+import { responseText, successText, webhookLook, webhookName, webhookPath } from './webhook-words.ts'
 
 const limit = 50
 
@@ -94,5 +94,6 @@ const columns: readonly Column<Webhook>[] = [
     cell: (webhook) => <StatusBadge {...webhookLook(webhook)} />,
   },
   { id: 'success', label: 'Success rate', cell: successText },
+  { id: 'response', label: 'Response time', cell: (webhook) => responseText(webhook) ?? '–' },
   { id: 'created', label: 'Created', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
 ]
