@@ -394,6 +394,8 @@ export type CreatedKey = {
   expiresAt: string | null
   revokedAt: string | null
   lastUsedAt: string | null
+  /** Id of the key that replaced this one in a rotation */
+  replacedBy: string | null
   /** Spending limit of the key per period; null if there is none */
   limitUsd: string | null
   /** How often `limitUsd` resets, in UTC; weeks start on Monday */
@@ -630,6 +632,8 @@ export type Key = {
   expiresAt: string | null
   revokedAt: string | null
   lastUsedAt: string | null
+  /** Id of the key that replaced this one in a rotation */
+  replacedBy: string | null
   /** Spending limit of the key per period; null if there is none */
   limitUsd: string | null
   /** How often `limitUsd` resets, in UTC; weeks start on Monday */

@@ -51,6 +51,7 @@ test('returns a working key on creation and never shows it again', async () => {
     expiresAt: null,
     revokedAt: null,
     lastUsedAt: null,
+    replacedBy: null,
     ...unlimited,
     rotationDue: false,
     key: expect.stringMatching(/^errand_sk_[0-9A-Za-z]{36}$/),
@@ -260,13 +261,14 @@ test('rotation copies name and scopes; the old key works during the overlap', as
     expiresAt: null,
     revokedAt: null,
     lastUsedAt: null,
+    replacedBy: null,
     ...unlimited,
     rotationDue: false,
     key: expect.stringMatching(/^errand_sk_/),
   })
   expect([body.id === old.id, body.key === old.key]).toEqual([false, false])
   const listed = (await service.get('/api/keys', key)).body.keys.find(({ id }: { id: string }) => id === old.id)
-  expect(listed.expiresAt).toBe('2026-01-16T13:00:00.000Z')
+  expect(listed).toMatchObject({ expiresAt: '2026-01-16T13:00:00.000Z', replacedBy: body.id })
   clock.advance(3_600_000 - 1)
   expect([await statusOf(service, old.key), await statusOf(service, body.key)]).toEqual([200, 200])
   clock.advance(1)

@@ -25,7 +25,7 @@ export function describeKeys(contractTest: ContractTest): void {
       expiresAt: draft.expiresAt,
       revokedAt: null,
       lastUsedAt: null,
-      isReplaced: false,
+      replacedBy: null,
       countsAs: expect.stringMatching(/^key_/),
       spendLimit: null,
       spendReset: null,
@@ -159,9 +159,11 @@ export function describeKeys(contractTest: ContractTest): void {
     const oldExpiresAt = world.clock.now() + 60_000
     const rotate = () => world.store.rotateKey({ userId, keyId: key.id, key: draftKey(userId), oldExpiresAt })
     const rotated = await Promise.all([rotate(), rotate(), rotate()])
-    expect(rotated.filter((successor) => successor !== undefined)).toHaveLength(1)
+    const successors = rotated.filter((successor) => successor !== undefined)
+    expect(successors).toHaveLength(1)
+    const replacedBy = successors[0]!.id
     expect(await rotate()).toBeUndefined()
-    expect(await world.store.getKey({ userId, keyId: key.id })).toMatchObject({ isReplaced: true, revokedAt: null })
+    expect(await world.store.getKey({ userId, keyId: key.id })).toMatchObject({ replacedBy, revokedAt: null })
     const { keys, total } = await world.store.listKeys({ userId, limit: 10, offset: 0 })
     expect([keys.length, total]).toEqual([2, 2])
   })

@@ -141,7 +141,7 @@ function TaskDetails({ task, agent, hasEndpoint }: TaskDetailsProps) {
           'API key',
           keyId && (
             <PageLink key="key" href={`/settings/keys/${keyId}`}>
-              {keyNames.get(keyId) ?? keyId}
+              {keyNames ? (keyNames.get(keyId) ?? keyId) : 'API key'}
             </PageLink>
           ),
         ],

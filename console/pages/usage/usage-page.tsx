@@ -90,14 +90,14 @@ export function UsagePage() {
         </Group>
         <QueryState query={usage} skeleton={skeleton}>
           {(known) =>
-            // Wait for the agents, because their names and colors would otherwise change when they arrive.
-            groupBy === 'agent' && agents.isPending ? (
+            // Wait for the names, because they and the colors would otherwise change when they arrive.
+            (groupBy === 'agent' && agents.isPending) || (groupBy === 'key' && !keyNames) ? (
               skeleton
             ) : (
               <Sums
                 usage={known}
                 groupBy={groupBy}
-                names={groupBy === 'agent' ? agentNames : keyNames}
+                names={groupBy === 'agent' ? agentNames : (keyNames ?? new Map())}
                 period={usage.isPlaceholderData ? 'custom' : period.name}
               />
             )

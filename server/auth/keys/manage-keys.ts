@@ -97,7 +97,7 @@ export async function rotateKey(
   const old = await store.getKey({ userId, keyId })
   if (!old) throw notFound()
   const now = clock.now()
-  if (old.isReplaced || !isLive(old, now)) throw notRotatable()
+  if (old.replacedBy !== null || !isLive(old, now)) throw notRotatable()
   assertWithin(caller, old.scopes)
   // A key with limits may rotate itself, because the new key has the same limits.
   const { credential } = caller
@@ -161,6 +161,7 @@ function toKey(key: KeyRecord, { now, spend }: { now: EpochMs; spend: SpendState
     expiresAt: isoTimeOrNull(key.expiresAt),
     revokedAt: isoTimeOrNull(key.revokedAt),
     lastUsedAt: isoTimeOrNull(key.lastUsedAt),
+    replacedBy: key.replacedBy,
     limitUsd: spend && formatUsd(spend.amount),
     limitReset: spend && spend.reset,
     usedUsd: spend && formatUsd(spend.charged + spend.held),

@@ -21,7 +21,8 @@ export type KeyRecord = {
   expiresAt: EpochMs | null
   revokedAt: EpochMs | null
   lastUsedAt: EpochMs | null
-  isReplaced: boolean
+  /** Id of the key that this one was rotated to. */
+  replacedBy: string | null
   /** Id of the first key in this key's rotation chain. Spend is counted under this id for the whole chain. */
   countsAs: string
 } & KeyLimits

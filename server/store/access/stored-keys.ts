@@ -15,9 +15,8 @@ import { restOfSpent, sumSpent, type SpendPeriod, type SpentSoFar } from '../lim
 import { assign, columns, insertInto, statement } from '../commands/statement.ts'
 
 type KeyOf = { userId: string; keyId: string }
-type Row = Omit<KeyRecord, 'scopes' | 'isReplaced' | 'countsAs' | 'agents'> & {
+type Row = Omit<KeyRecord, 'scopes' | 'countsAs' | 'agents'> & {
   scopes: string
-  replacedBy: string | null
   countsAs: string | null
   agents: string | null
 }
@@ -224,12 +223,11 @@ export function* touchKeys(tx: Tx, uses: readonly { keyId: string; at: EpochMs }
   yield* tx.run(touch, { uses: JSON.stringify(Object.fromEntries(uses.map(({ at, keyId }) => [keyId, at]))) })
 }
 
-function toRecord({ agents, countsAs, replacedBy, scopes, ...key }: Row): KeyRecord {
+function toRecord({ agents, countsAs, scopes, ...key }: Row): KeyRecord {
   return {
     ...key,
     agents: listOf(agents),
     countsAs: countsAs ?? key.id,
     scopes: scopes.split(',') as Scope[],
-    isReplaced: replacedBy !== null,
   }
 }

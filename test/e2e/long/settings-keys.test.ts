@@ -115,9 +115,11 @@ testConsole('a key can be rotated by keyboard alone, and the old one works durin
   await dialog.waitFor({ state: 'detached' })
   for (const key of [old, token]) expect((await service.get('/api/account', key)).status).toBe(200)
   await page.getByText('Expires soon').waitFor()
+  await page.getByText(`Replaced by …${token.slice(-4)}`).waitFor()
 
   await page
-    .getByRole('row', { name: token.slice(-4) })
+    .getByRole('row')
+    .filter({ hasText: `Replaces …${old.slice(-4)}` })
     .getByRole('button', { name: 'Actions for test' })
     .click()
   await page.getByRole('menuitem', { name: 'Rotate' }).waitFor()

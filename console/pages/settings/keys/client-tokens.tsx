@@ -57,12 +57,12 @@ export function ClientTokens() {
   )
 }
 
-function Creator({ id, names }: { id: string; names: ReadonlyMap<string, string> }) {
+function Creator({ id, names }: { id: string; names: ReadonlyMap<string, string> | undefined }) {
   if (id.startsWith('login_')) return 'Browser login'
   if (!id.startsWith('key_')) return 'Platform key'
   return (
     <PageLink href={`/settings/keys/${id}`} fw={600}>
-      {names.get(id) ?? `API key …${id.slice(-4)}`}
+      {names ? (names.get(id) ?? `API key …${id.slice(-4)}`) : 'API key'}
     </PageLink>
   )
 }

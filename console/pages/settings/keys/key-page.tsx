@@ -21,10 +21,12 @@ import { agentPath } from '../../agents/agent-path.ts'
 import { KeyDialog, type KeyRequest } from './key-dialog.tsx'
 import { spentShare } from './key-limits.ts'
 import { describeScopes } from './key-scopes.ts'
+import { rotationLinks } from './key-rotation.tsx'
 import { keyState } from './key-state.ts'
 import { KeyUsage } from './key-usage.tsx'
 import { RevokeKeyDialog } from './revoke-key-dialog.tsx'
 import { KeySpend, SpendBar } from './spend-bar.tsx'
+import { useNewestKeys } from './use-key-names.ts'
 
 export function KeyPage() {
   const { keyId } = useParams<{ keyId: string }>()
@@ -59,6 +61,7 @@ function KeyView({ of: key, hasEnded }: { of: Key; hasEnded: boolean }) {
   const [request, setRequest] = useState<KeyRequest>()
   const [isOpen, setOpen] = useState(false)
   const [isRevoking, setRevoking] = useState(false)
+  const { data: newest } = useNewestKeys()
   const ask = (kind: 'rotate' | 'limit') => {
     setRequest({ kind, of: key })
     setOpen(true)
@@ -74,6 +77,7 @@ function KeyView({ of: key, hasEnded }: { of: Key; hasEnded: boolean }) {
             ['Created', <TimeText key="created" at={key.createdAt} isExact />],
             ['Last used', key.lastUsedAt === null ? 'Never' : <TimeText key="used" at={key.lastUsedAt} isExact />],
             ['Expires', key.expiresAt === null ? 'Never' : <TimeText key="expires" at={key.expiresAt} isExact />],
+            ...rotationLinks(key, newest?.keys),
             ['Revoked', key.revokedAt && <TimeText key="revoked" at={key.revokedAt} isExact />],
           ]}
         />

@@ -10,14 +10,20 @@ import { useNow } from '../../../parts/hooks/use-now.ts'
 import { describeScopes } from './key-scopes.ts'
 import { spentShare } from './key-limits.ts'
 import { KeyMenu } from './key-menu.tsx'
+import { rotationLinks } from './key-rotation.tsx'
 import { keyState } from './key-state.ts'
 import { KeySpend, SpendBar } from './spend-bar.tsx'
 import classes from '../settings.module.css'
 
-type LiveKeysProps = { keys: readonly Key[]; onRotate: (key: Key) => void; onLimit: (key: Key) => void }
+type KeysProps = {
+  keys: readonly Key[]
+  /** The keys of both tables, in which the keys of rotations are found. */
+  all: readonly Key[]
+}
+type LiveKeysProps = KeysProps & { onRotate: (key: Key) => void; onLimit: (key: Key) => void }
 
 /** One page of active keys, with a notice about the keys that are due for rotation. */
-export function LiveKeys({ keys, onLimit, onRotate }: LiveKeysProps) {
+export function LiveKeys({ all, keys, onLimit, onRotate }: LiveKeysProps) {
   const now = useNow()
   const due = keys.filter(({ rotationDue }) => rotationDue)
   if (keys.length === 0) return <Text c="dimmed">No active API keys.</Text>
@@ -27,7 +33,7 @@ export function LiveKeys({ keys, onLimit, onRotate }: LiveKeysProps) {
       <DataTable
         caption="Active API keys"
         isWide
-        columns={[...liveColumns(now), actionColumn({ onLimit, onRotate })]}
+        columns={[nameColumn(all), ...liveColumns(now), actionColumn({ onLimit, onRotate })]}
         rows={keys}
         rowKey={({ id }) => id}
         opensRows
@@ -36,7 +42,7 @@ export function LiveKeys({ keys, onLimit, onRotate }: LiveKeysProps) {
   )
 }
 
-export function EndedKeys({ keys }: { keys: readonly Key[] }) {
+export function EndedKeys({ all, keys }: KeysProps) {
   const now = useNow()
   return (
     <Stack gap="md" className={classes.keys}>
@@ -44,7 +50,7 @@ export function EndedKeys({ keys }: { keys: readonly Key[] }) {
       <DataTable
         isWide
         caption="Revoked and expired keys"
-        columns={endedColumns(now)}
+        columns={[nameColumn(all), ...endedColumns(now)]}
         rows={keys}
         rowKey={({ id }) => id}
         opensRows
@@ -62,19 +68,29 @@ function RotationNotice({ due }: { due: readonly Key[] }) {
   )
 }
 
-const nameColumn: Column<Key> = {
-  id: 'name',
-  label: 'Name',
-  cell: ({ id, name, hint }) => (
-    <>
-      <PageLink href={`/settings/keys/${id}`} fw={600}>
-        {name}
-      </PageLink>
-      <Text size="sm" c="dimmed" ff="monospace">
-        …{hint}
-      </Text>
-    </>
-  ),
+function nameColumn(all: readonly Key[]): Column<Key> {
+  return {
+    id: 'name',
+    label: 'Name',
+    cell: (key) => (
+      <>
+        <PageLink href={`/settings/keys/${key.id}`} fw={600}>
+          {key.name}
+        </PageLink>
+        <Text size="sm" c="dimmed" ff="monospace">
+          …{key.hint}
+        </Text>
+        {rotationLinks(key, all).map(
+          ([label, link]) =>
+            link && (
+              <Text key={label} size="sm" c="dimmed">
+                {label} {link}
+              </Text>
+            ),
+        )}
+      </>
+    ),
+  }
 }
 const scopesColumn: Column<Key> = { id: 'scopes', label: 'Scopes', cell: ({ scopes }) => describeScopes(scopes) }
 const limitsColumn: Column<Key> = {
@@ -126,7 +142,7 @@ function liveColumns(now: number): Column<Key>[] {
     label: 'Expires',
     cell: ({ expiresAt }) => <When at={expiresAt} />,
   }
-  return [nameColumn, scopesColumn, limitsColumn, createdColumn, usedColumn, expires, stateColumn(now)]
+  return [scopesColumn, limitsColumn, createdColumn, usedColumn, expires, stateColumn(now)]
 }
 
 function endedColumns(now: number): Column<Key>[] {
@@ -135,7 +151,7 @@ function endedColumns(now: number): Column<Key>[] {
     label: 'Ended',
     cell: ({ revokedAt, expiresAt }) => <When at={revokedAt ?? expiresAt} />,
   }
-  return [nameColumn, scopesColumn, createdColumn, usedColumn, ended, stateColumn(now)]
+  return [scopesColumn, createdColumn, usedColumn, ended, stateColumn(now)]
 }
 
 function actionColumn({ onLimit, onRotate }: Pick<LiveKeysProps, 'onLimit' | 'onRotate'>): Column<Key> {

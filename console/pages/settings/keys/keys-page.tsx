@@ -25,6 +25,7 @@ export function KeysPage() {
   const [isOpen, setOpen] = useState(false)
   const live = useKeys({ state: 'live', limit, offset })
   const ended = useKeys({ state: 'ended', limit, offset: endedOffset })
+  const all = [...(live.data?.keys ?? []), ...(ended.data?.keys ?? [])]
   const ask = (next: KeyRequest) => {
     setRequest(next)
     setOpen(true)
@@ -56,6 +57,7 @@ export function KeysPage() {
             <div>
               <LiveKeys
                 keys={keys}
+                all={all}
                 onLimit={(of) => ask({ kind: 'limit', of })}
                 onRotate={(of) => ask({ kind: 'rotate', of })}
               />
@@ -67,7 +69,7 @@ export function KeysPage() {
           {({ keys, total }) =>
             total > 0 && (
               <div>
-                <EndedKeys keys={keys} />
+                <EndedKeys keys={keys} all={all} />
                 <Pager
                   what="revoked and expired keys"
                   total={total}

@@ -3,12 +3,21 @@ import { client } from '../../../app/api-client.ts'
 
 const keysMax = 100
 
-/** Returns the names of the account's newest keys by id. Empty until they are loaded. */
-export function useKeyNames(isNeeded: boolean): ReadonlyMap<string, string> {
-  const keys = useQuery({
+/** Loads the account's newest keys, active or not. */
+export function useNewestKeys(isNeeded = true) {
+  return useQuery({
     queryKey: ['keys', 'names'],
     queryFn: ({ signal }) => client.keys.list({ limit: keysMax }, { signal }),
     enabled: isNeeded,
   })
-  return new Map(keys.data?.keys.map(({ hint, id, name }) => [id, `${name} …${hint}`]))
+}
+
+/**
+ * Returns the names of the account's newest keys by id. Returns undefined while they load, so that no id is shown in
+ * place of its name.
+ */
+export function useKeyNames(isNeeded: boolean): ReadonlyMap<string, string> | undefined {
+  const { data, isPending } = useNewestKeys(isNeeded)
+  if (isPending) return undefined
+  return new Map(data?.keys.map(({ hint, id, name }) => [id, `${name} …${hint}`]))
 }
