@@ -1,5 +1,7 @@
+import { Anchor, Text } from '@mantine/core'
 import { Fragment } from 'react'
 import type { Account } from '../../../client/client.ts'
+import { brand, supportUrl } from '../../app/read-brand.ts'
 import { KeyValueList } from '../../parts/key-value-list.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { Panel } from '../../parts/panel.tsx'
@@ -45,6 +47,15 @@ export function LimitsPanel({ account: { limits } }: { account: Account }) {
           ['Agents', agents && <AgentLinks key="agents" ids={agents} />],
         ]}
       />
+      {plan !== null && supportUrl !== undefined && (
+        <Text size="sm" c="dimmed" mt="sm">
+          To change your plan, contact{' '}
+          <Anchor href={supportUrl} inherit underline="always">
+            {brand.support}
+          </Anchor>
+          .
+        </Text>
+      )}
     </Panel>
   )
 }

@@ -62,6 +62,7 @@ testConsole(
     await theirs.getByText('free', { exact: true }).waitFor()
     await theirs.getByText('$0.0100 of $1.00').getByTitle('$1.0000').waitFor()
     await theirs.getByText('0 bytes of 2.0 MB, resets').waitFor()
+    await theirs.getByText('To change your plan, contact help@acme.example.').waitFor()
     await opened.service.createTask(key, 'text.summarize', { text: 'x'.repeat(300 * 1024 - 11) })
     await theirs.reload()
     await theirs.getByText('300 KB of 2.0 MB, resets').waitFor()
@@ -93,5 +94,5 @@ testConsole(
     await theirs.getByText('of $2.50').waitFor()
     await theirs.getByRole('link', { name: 'Data tools' }).waitFor()
   },
-  { isAdmin: true, config, limits: { payloadBytesPerDay: 2 * 1024 * 1024 } },
+  { isAdmin: true, brand: { name: 'Acme', support: 'help@acme.example', seller: [] }, config, limits: { payloadBytesPerDay: 2 * 1024 * 1024 } },
 )
