@@ -13,6 +13,19 @@ import {
 import { testConsole } from '../open-console.ts'
 
 const rowsIn = (page: Page) => page.getByRole('navigation', { name: 'Chats' }).getByRole('listitem')
+
+/** Counts the frames that do not show this text. */
+function countBlankFrames(text: string) {
+  const frames = { count: 0 }
+  const look = () => {
+    const typed = document.querySelector('textarea')?.value
+    if (!document.body.innerText.includes(text) && !typed?.includes(text)) frames.count++
+    requestAnimationFrame(look)
+  }
+  requestAnimationFrame(look)
+  return frames
+}
+
 const tellHistory = { do: 'tell', what: 'history' } as const
 
 testConsole(
@@ -28,9 +41,17 @@ testConsole(
     await page.keyboard.type('What is new?')
     await page.keyboard.press('Shift+Enter')
     await page.keyboard.type('Tell me.')
+    await page.getByText('Enter to send, Shift+Enter for a new line.').waitFor({ state: 'detached' })
+    await page.route('**/trpc/**', async (route) => {
+      await new Promise((resolve) => setTimeout(resolve, 200))
+      await route.continue()
+    })
+    const blankFrames = await page.evaluateHandle(countBlankFrames, 'Tell me.')
     await page.keyboard.press('Enter')
     await page.waitForURL('**/chat/ses_*')
     await page.getByText('Nothing', { exact: true }).waitFor()
+    expect(await blankFrames.evaluate(({ count }) => count), 'frames without the message').toBe(0)
+    await page.unrouteAll({ behavior: 'wait' })
     await page.getByText(/About \$0\.00[1-9]\d so far/).waitFor()
     await page.getByRole('heading', { level: 1, name: 'What is new?' }).waitFor()
     const titles = async () => await rowsIn(page).allInnerTexts()

@@ -74,7 +74,8 @@ export function Composer(props: ComposerProps) {
     setEarly(isBusy)
     setPending(isReady && !isLoaded)
     if (!isReady || !isLoaded) return
-    changeDraft(sessionId, { text: '', files: [] })
+    // A draft stays in the input until its session exists.
+    if (!newSession) changeDraft(sessionId, { text: '', files: [] })
     setErrors([])
     onSend(text, files)
     box.current?.focus()
@@ -155,7 +156,9 @@ export function Composer(props: ComposerProps) {
       />
       <Group justify="space-between" wrap="nowrap" gap="xs">
         <Text id="composer-hint" size="sm" c="dimmed" className={classes.hint}>
-          {canStop ? 'If you stop (Esc), you pay for the usage so far.' : <Hint chat={chat} costText={costText} />}
+          {canStop
+            ? 'If you stop (Esc), you pay for the usage so far.'
+            : (costText ?? <Hint chat={chat} isFirst={lastMessage === undefined && !newSession?.continues} />)}
         </Text>
         <Group gap="xs" wrap="nowrap">
           {accepts.length > 0 && <AttachButton accepts={accepts} onFiles={attach} />}
@@ -191,13 +194,10 @@ function allowFiles(event: DragEvent): void {
   if (event.dataTransfer.types.includes('Files')) event.preventDefault()
 }
 
-function Hint({ chat, costText }: { chat: Agent['chat'] | undefined; costText: string | undefined }) {
-  return (
-    <>
-      <span className={classes.keys}>Enter to send, Shift+Enter for a new line.</span>
-      {costText ??
-        (chat &&
-          `${usdText(chat.pricing.inputPerMillionUsd)} in, ${usdText(chat.pricing.outputPerMillionUsd)} out per million tokens`)}
-    </>
-  )
+/** One line: how to send the first message, or the prices of the next ones. */
+function Hint({ chat, isFirst }: { chat: Agent['chat'] | undefined; isFirst: boolean }) {
+  if (isFirst) return <span className={classes.keys}>Enter to send, Shift+Enter for a new line.</span>
+  if (!chat) return null
+  const { inputPerMillionUsd, outputPerMillionUsd } = chat.pricing
+  return `${usdText(inputPerMillionUsd)} in, ${usdText(outputPerMillionUsd)} out per million tokens`
 }

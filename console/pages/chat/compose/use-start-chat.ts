@@ -3,8 +3,10 @@ import { useRef } from 'react'
 import { newIdempotencyKey } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
-import { changeDraft, draftOf, putBack } from '../transcript/chat-drafts.ts'
+import { changeDraft, draftOf } from '../transcript/chat-drafts.ts'
 import { liveChatOf } from '../transcript/live-chat.ts'
+import { keep, sessionOptions } from '../transcript/transcript.ts'
+import { showReplying } from '../list/session-news.ts'
 import type { AttachedFile } from './attached-files.ts'
 import { goTo } from '../../../app/service-url.ts'
 
@@ -16,8 +18,8 @@ export const newChatId = 'new'
 type First = { input: NewSession; message: string; files: readonly AttachedFile[] }
 
 /**
- * Creates a session, sends its first message with the draft's params, and opens the session. If the session cannot be
- * created, puts the message back into the draft. A retry after an error does not create a second session.
+ * Creates a session, sends its first message with the draft's params, and opens the session. The message stays in the
+ * draft until then. A retry after an error does not create a second session.
  */
 export function useStartChat(draftId: string) {
   const intent = useRef<{ of: string; key: string }>(undefined)
@@ -27,15 +29,19 @@ export function useStartChat(draftId: string) {
       if (intent.current?.of !== of) intent.current = { of, key: newIdempotencyKey() }
       return client.sessions.create(input, { idempotencyKey: intent.current.key })
     },
-    onSuccess: ({ sessionId }, { files, message }) => {
+    onSuccess: async ({ sessionId }, { files, message }) => {
       intent.current = undefined
       const { params } = draftOf(draftId)
-      changeDraft(draftId, { params: {} })
       changeDraft(sessionId, { params })
+      keep(sessionId, { messages: [], from: 0 })
       void liveChatOf(sessionId).send(message, params, { files })
+      // Otherwise the chat would open empty, and show the message only when the session is loaded.
+      await queryClient.prefetchQuery({ ...sessionOptions(sessionId), retry: false })
+      showReplying(sessionId, message)
+      const isSame = draftOf(draftId).text === message
+      changeDraft(draftId, { params: {}, files: [], ...(isSame && { text: '' }) })
       void queryClient.invalidateQueries({ queryKey: ['sessions'] })
       goTo(`/chat/${sessionId}`)
     },
-    onError: (_, { files, message }) => putBack(draftId, message, files),
   })
 }
