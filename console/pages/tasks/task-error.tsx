@@ -6,16 +6,16 @@ import { TimeText } from '../../parts/text/time-text.tsx'
 import { agentPath } from '../agents/agent-path.ts'
 import { TaskFailure } from './task-failure.tsx'
 
-const meanings: Readonly<Record<string, string>> = {
-  AGENT_ERROR: 'The agent reported an error.',
-  AGENT_TIMEOUT: 'The agent exceeded its timeout.',
-  CANCELED: 'You canceled this task.',
-  EXPIRED: 'The task did not start in time.',
-  CONNECTORS_BLOCKED: 'Tasks with connectors are blocked for this account.',
-  AGENT_INTERRUPTED: 'The service interrupted the run. You can run the task again.',
-  AGENT_UNAVAILABLE: 'The endpoint was removed before the task started.',
-  AGENT_OUTPUT_INVALID: 'The agent returned an invalid result.',
-  AGENT_OUTPUT_TOO_LARGE: 'The result exceeded the maximum size.',
+const titles: Readonly<Record<string, string>> = {
+  AGENT_ERROR: 'The agent failed',
+  AGENT_TIMEOUT: 'Timed out',
+  CANCELED: 'You canceled this task',
+  EXPIRED: 'The task did not start in time',
+  CONNECTORS_BLOCKED: 'Connectors blocked',
+  AGENT_INTERRUPTED: 'Interrupted',
+  AGENT_UNAVAILABLE: 'Endpoint unavailable',
+  AGENT_OUTPUT_INVALID: 'Invalid result',
+  AGENT_OUTPUT_TOO_LARGE: 'Result too large',
 }
 
 /** `details` of the error of an agent that called a tool outside the run's connectors. */
@@ -42,7 +42,7 @@ type TaskErrorProps = { task: Task; error: NonNullable<Task['error']> }
 
 export function TaskError({ task, error }: TaskErrorProps) {
   return (
-    <TaskFailure task={task} error={error} title={meanings[error.code]}>
+    <TaskFailure task={task} error={error} title={titles[error.code]}>
       {error.details === unknownTool && (
         <Text size="sm" mt={4}>
           A task can call tools only from its selected connectors.{' '}

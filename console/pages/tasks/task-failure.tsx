@@ -17,7 +17,7 @@ type TaskFailureProps = {
 }
 
 /** The error of a task that failed, was canceled or expired, and the effect on its charge. */
-export function TaskFailure({ children, error, task, title = 'The task failed.' }: TaskFailureProps) {
+export function TaskFailure({ children, error, task, title = 'The task failed' }: TaskFailureProps) {
   const { code, details, message } = error
   const hasFailed = taskLook(task.status, code) === 'failed'
   return (

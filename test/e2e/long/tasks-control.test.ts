@@ -115,7 +115,7 @@ testConsole(
     expect(wasStopped).toBe(false)
     await cancel.click()
     await dialog.getByRole('button', { name: 'Cancel task' }).click()
-    await page.getByText('You canceled this task.').waitFor()
+    await page.getByText('You canceled this task').waitFor()
     await expect.poll(() => wasStopped).toBe(true)
     await page.getByRole('link', { name: /25\.00/ }).waitFor()
     await cancel.waitFor({ state: 'detached' })

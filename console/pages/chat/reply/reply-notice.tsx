@@ -18,7 +18,6 @@ const titles: Record<string, string> = {
   STOPPED: 'Stopped',
   BROKEN: 'Connection lost',
   RELOADED: 'Page reloaded',
-  REFUSED: 'Could not send the message',
   LOOKING_UP: 'Could not reach the service',
   UNKNOWN: 'Outcome unknown',
   INSUFFICIENT_BALANCE: 'Balance ran out',
@@ -35,6 +34,14 @@ const warnings = new Set(['INSUFFICIENT_BALANCE', 'BUDGET_REACHED', 'LIMIT_REACH
 export function ReplyNotice({ note, sessionId, isStored, charge }: ReplyNoticeProps) {
   const { code, message, requestId } = note
   const costUsd = note.costUsd ?? charge?.amountUsd.replace(/^-/, '')
+  // The notice above the composer explains the rejection.
+  if (code === 'REFUSED') {
+    return (
+      <Text size="sm" c="dimmed">
+        Not sent. Your newer text is in the message box.
+      </Text>
+    )
+  }
   const isMild = code === 'STOPPED' || code === 'RELOADED'
   const isWarning = warnings.has(code)
   const Icon = isMild ? InfoCircledIcon : ExclamationTriangleIcon
@@ -71,7 +78,7 @@ function asSentence(text: string): string {
 
 type Follows = { note: ReplyNote; costUsd: string | undefined; isStored: boolean }
 
-function whatFollows({ note: { code, isBack, isKept }, costUsd, isStored }: Follows) {
+function whatFollows({ note: { code, isBack, isKept, message }, costUsd, isStored }: Follows) {
   const isCharged = costUsd !== undefined && /[1-9]/.test(costUsd)
   if (isStored) {
     const price = costUsd === undefined ? 'You were charged for that part' : `You were charged ${usdText(costUsd)}`
@@ -85,5 +92,7 @@ function whatFollows({ note: { code, isBack, isKept }, costUsd, isStored }: Foll
       : 'Your newer text is in the message box.'
   if (isCharged) return `You were charged ${usdText(costUsd)} for usage, but nothing was saved. ${where}`
   if (code === 'UNKNOWN') return `Reload the page when the connection is restored. ${where}`
+  // The service's message may already say so.
+  if (message.includes('Nothing was charged.')) return where
   return `Nothing was saved, and you were not charged. ${where}`
 }
