@@ -45,6 +45,9 @@ testConsole(
     await page.getByRole('button', { name: 'Copy ts code' }).click()
     expect(await page.evaluate(() => navigator.clipboard.readText())).toBe('const total = rows.length')
 
+    await page.getByRole('button', { name: 'Copy message' }).click()
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe('Which region grew most?')
+
     await page.getByRole('button', { name: /query_table/ }).click()
     await page.getByRole('group', { name: 'arguments of query_table' }).getByText('select sum(amount)').waitFor()
     await page.getByRole('group', { name: 'output of query_table' }).getByText('rows').waitFor()

@@ -1,6 +1,7 @@
 import { Loader, Text } from '@mantine/core'
 import { memo, useState } from 'react'
 import type { Message, Transaction } from '../../../../client/client.ts'
+import { CopyButton } from '../../../parts/copy-button.tsx'
 import type { StoredExchange } from '../transcript/exchanges.ts'
 import classes from './exchange-view.module.css'
 import { EditMessage } from './edit-message.tsx'
@@ -59,7 +60,13 @@ export const ExchangeView = memo(function ExchangeView(props: ExchangeViewProps)
           onCancel={() => setEditing(false)}
         />
       ) : (
-        message !== undefined && (message !== '' || files.length === 0) && <UserMessage text={message} />
+        message !== undefined &&
+        (message !== '' || files.length === 0) && (
+          <div className={classes.own}>
+            <CopyButton value={message} what="message" />
+            <UserMessage text={message} />
+          </div>
+        )
       )}
       <div className={classes.reply}>
         <Text size="sm" fw={600}>
