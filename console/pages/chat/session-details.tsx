@@ -5,6 +5,7 @@ import { client } from '../../app/api-client.ts'
 import { queryClient } from '../../app/query-client.ts'
 import { ConfirmButton } from '../../parts/confirm-button.tsx'
 import { CopyText } from '../../parts/copy-text.tsx'
+import { DownloadButton } from '../../parts/download/download-button.tsx'
 import { JsonTree } from '../../parts/json-tree.tsx'
 import { KeyValueList } from '../../parts/key-value-list.tsx'
 import { notifyDone } from '../../parts/notify.tsx'
@@ -13,6 +14,7 @@ import { Panel } from '../../parts/panel.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
 import { forgetSession } from './transcript/chat-drafts.ts'
 import { ChatPrices } from '../agents/chat-prices.tsx'
+import { chatMarkdown } from './chat-markdown.ts'
 import { connectorIdsOf } from './compose/session-connector-ids.ts'
 import { CapButton, SessionCap } from './session-cap.tsx'
 import { SessionTotal } from './session-header.tsx'
@@ -50,7 +52,14 @@ export function SessionDetails({ agent, session }: SessionDetailsProps) {
             ],
           ]}
         />
-        {session.status === 'active' && <CapButton sessionId={id} mt="sm" />}
+        <Group gap="xs" mt="sm">
+          {session.status === 'active' && <CapButton sessionId={id} />}
+          <DownloadButton
+            label="Download as Markdown"
+            fileName={`${id}.md`}
+            content={() => chatMarkdown(session, agent?.name ?? agentId)}
+          />
+        </Group>
       </Panel>
       <Panel title="Metadata">
         {Object.keys(metadata).length === 0 ? (

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { expect } from 'vitest'
 import { announced, callApi, chatConfig, send } from '../chat-console.ts'
 import { testConsole } from '../open-console.ts'
@@ -70,6 +71,23 @@ testConsole(
     await page.getByText(`$${costUsd}`).first().waitFor()
     expect(await page.getByRole('button', { name: /^Reasoning/ }).count()).toBe(0)
     await page.getByRole('button', { name: /query_table/ }).waitFor()
+    await page.getByRole('link', { name: 'Details' }).click()
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download as Markdown' }).click(),
+    ])
+    expect(file.suggestedFilename()).toBe(`${sessionId}.md`)
+    const text = (await readFile(await file.path(), 'utf8')).replaceAll(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC/g, 'TIME')
+    const start = [
+      '# Which region grew most?',
+      `Chat ${sessionId} with Writer (writer), created TIME.`,
+      '## User, TIME',
+      'Which region grew most?',
+      '## Assistant, TIME',
+      'Tool call: `query_table`',
+      markdown.join(''),
+    ]
+    expect(text).toBe(`${start.join('\n\n')}\n`)
   },
   { config: chatConfig },
 )

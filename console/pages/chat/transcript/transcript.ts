@@ -70,7 +70,7 @@ function evenBefore(count: number): number {
  * Loads the messages up to index `to` or to the last message. Several requests may be necessary, because large messages
  * make a page shorter.
  */
-async function readFrom(sessionId: string, from: number, to = Infinity): Promise<Transcript> {
+export async function readFrom(sessionId: string, from: number, to = Infinity): Promise<Transcript> {
   const messages: Message[] = []
   for (;;) {
     const offset = from + messages.length
