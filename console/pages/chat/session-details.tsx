@@ -1,5 +1,4 @@
 import { Group, Stack, Text } from '@mantine/core'
-import { useQuery } from '@tanstack/react-query'
 import type { Agent, Session } from '../../../client/client.ts'
 import { client } from '../../app/api-client.ts'
 import { queryClient } from '../../app/query-client.ts'
@@ -14,8 +13,8 @@ import { Panel } from '../../parts/panel.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
 import { forgetSession } from './transcript/chat-drafts.ts'
 import { ChatPrices } from '../agents/chat-prices.tsx'
+import { ConnectorsButton, SessionConnectors } from './chat-connectors.tsx'
 import { chatMarkdown } from './chat-markdown.ts'
-import { connectorIdsOf } from './compose/session-connector-ids.ts'
 import { CapButton, SessionCap } from './session-cap.tsx'
 import { SessionTotal } from './session-header.tsx'
 import { goTo } from '../../app/service-url.ts'
@@ -54,6 +53,7 @@ export function SessionDetails({ agent, session }: SessionDetailsProps) {
         />
         <Group gap="xs" mt="sm">
           {session.status === 'active' && <CapButton sessionId={id} />}
+          {session.status === 'active' && agent?.chat?.takesConnectors && <ConnectorsButton session={session} />}
           <DownloadButton
             label="Download as Markdown"
             fileName={`${id}.md`}
@@ -71,17 +71,6 @@ export function SessionDetails({ agent, session }: SessionDetailsProps) {
       <EndPanel session={session} />
     </Stack>
   )
-}
-
-function SessionConnectors({ session }: { session: Session }) {
-  const ids = connectorIdsOf(session)
-  const { data } = useQuery({
-    queryKey: ['connectors', { limit: 100 }],
-    queryFn: ({ signal }) => client.connectors.list({ limit: 100 }, { signal }),
-    enabled: ids.length > 0,
-  })
-  if (ids.length === 0) return 'None'
-  return ids.map((id) => data?.connectors.find((connector) => connector.id === id)?.name ?? id).join(', ')
 }
 
 function EndPanel({ session: { id: sessionId, status } }: { session: Session }) {

@@ -1,9 +1,7 @@
-import { Alert, Box, MultiSelect, Paper, Radio, Stack, Text, TextInput } from '@mantine/core'
+import { Alert, Box, Paper, Radio, Stack, Text, TextInput } from '@mantine/core'
 import { LockClosedIcon } from '@radix-ui/react-icons'
-import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import type { Agent } from '../../../../client/client.ts'
-import { client } from '../../../app/api-client.ts'
 import { PageCode } from '../../../parts/code/page-code.tsx'
 import { Snippets } from '../../../parts/code/snippets.tsx'
 import { Disclosure } from '../../../parts/disclosure.tsx'
@@ -18,6 +16,7 @@ import { useHowToUnlock } from '../../agents/not-in-plan.tsx'
 import classes from './new-chat.module.css'
 import { useAllAgents } from '../list/session-list.ts'
 import { Composer } from './composer.tsx'
+import { ConnectorChoice } from './connector-choice.tsx'
 import { newChatId, useStartChat, type NewSession } from './use-start-chat.ts'
 
 const searchedFrom = 7
@@ -119,9 +118,14 @@ function NewChatForm({ agents }: { agents: readonly Agent[] }) {
   )
 }
 
-type ChoiceProps<Value> = { value: Value; onChange: (value: Value) => void; error: string | undefined }
+type AgentChoiceProps = {
+  agents: readonly Agent[]
+  value: string
+  onChange: (value: string) => void
+  error: string | undefined
+}
 
-function AgentChoice({ agents, error, onChange, value }: ChoiceProps<string> & { agents: readonly Agent[] }) {
+function AgentChoice({ agents, error, onChange, value }: AgentChoiceProps) {
   const [search, setSearch] = useState('')
   const words = search.toLowerCase().split(/\s+/)
   const shown = agents.filter(({ description, id, name }) => {
@@ -183,45 +187,5 @@ function AgentOption({ agent, isChecked }: { agent: Agent; isChecked: boolean })
         </div>
       </div>
     </label>
-  )
-}
-
-function ConnectorChoice({ error, onChange, value }: ChoiceProps<string[]>) {
-  const { data, error: failure } = useQuery({
-    queryKey: ['connectors', { limit: 100 }],
-    queryFn: ({ signal }) => client.connectors.list({ limit: 100 }, { signal }),
-  })
-  if (failure) {
-    return (
-      <Text size="sm" c="dimmed">
-        Could not load your connectors. You can start the chat without them.
-      </Text>
-    )
-  }
-  if (!data) return null
-  if (data.total === 0) {
-    return (
-      <Text size="sm" c="dimmed">
-        To let the agent use tools from your own services,{' '}
-        <PageLink href="/settings/connectors" inherit underline="always">
-          add a connector
-        </PageLink>
-        .
-      </Text>
-    )
-  }
-  return (
-    <MultiSelect
-      label="Connectors"
-      description="Services whose tools the agent can call in this chat."
-      placeholder={value.length === 0 ? 'None' : ''}
-      data={data.connectors.map(({ id, name }) => ({ value: id, label: name }))}
-      value={value}
-      onChange={onChange}
-      error={error}
-      searchable
-      clearable
-      clearButtonProps={{ 'aria-label': 'No connectors' }}
-    />
   )
 }
