@@ -1482,6 +1482,8 @@ export type UserTopup = {
   paidAt: string | null
   userId: string
   email: string
+  /** URL of the payment in the provider's dashboard; null until the provider has reported a payment */
+  dashboardUrl: string | null
 }
 
 export type Webhook = {
@@ -1926,7 +1928,11 @@ export type Queries = {
       limit?: number | undefined
       /** Returns only top-ups of this user */
       userId?: string | undefined
-      /** Number of days covered by the totals */
+      /** First UTC day of the top-ups and totals; requires `to`. The period can have at most 1,100 days */
+      from?: string | undefined
+      /** Last UTC day of the top-ups and totals; requires `from` */
+      to?: string | undefined
+      /** Number of UTC days covered by the totals, including today; ignored if `from` is given */
       days?: number | undefined
     }
     output: {
@@ -1934,19 +1940,31 @@ export type Queries = {
       limit: number
       /** Value to send as `after` to get the next page; omitted on the last page */
       next?: string | undefined
-      /** Totals for all users over the last `days` */
+      /** Totals for all users over the period from `from` to `to`, or over the last `days` */
       totals: {
+        /** Number of paid top-ups */
+        topups: number
         /** Amount in USD with four fraction digits */
         paidUsd: string
-        /** Refunded or disputed part of the payments of this period */
+        /** Refunded part of these payments, whenever it was refunded */
         refundedUsd: string
-        /** Refunded or disputed part of the payments of this period */
+        /** Disputed part of these payments, whenever the dispute began */
         disputedUsd: string
         /** Current debt of all users */
         owedUsd: string
+      }
+      /** Totals for all users by the UTC day on which the top-ups were created; omits days without paid top-ups */
+      days: {
+        date: string
         /** Number of paid top-ups */
         topups: number
-      }
+        /** Amount in USD with four fraction digits */
+        paidUsd: string
+        /** Refunded part of these payments, whenever it was refunded */
+        refundedUsd: string
+        /** Disputed part of these payments, whenever the dispute began */
+        disputedUsd: string
+      }[]
     }
   }
   'keys.list': {

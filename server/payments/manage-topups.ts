@@ -4,6 +4,7 @@ import type { OwnOrigins } from '../auth/logins/own-origin.ts'
 import { unreachable } from '../kernel/assert.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
 import { isoTime, isoTimeOrNull, type Clock } from '../kernel/clock.ts'
+import { dateOf, daysOf } from '../billing/read-books.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Logger } from '../kernel/logger.ts'
@@ -11,6 +12,8 @@ import { formatUsd, parseUsd, unitsPerCent, unitsPerUsd, type Units } from '../k
 import {
   unpaidTopupsMax,
   type CreateTopupResult,
+  type PaidDay,
+  type PaymentPeriod,
   type TopupOf,
   type TopupRecord,
 } from '../store/payments/payment-types.ts'
@@ -38,6 +41,7 @@ export type PaymentParts = {
 }
 
 const dayMs = 86_400_000
+const daysPerRead = 30
 
 export function portOf({ port }: Pick<PaymentParts, 'port'>): PaymentPort {
   if (port) return port
@@ -156,30 +160,65 @@ export async function listTopups(
 
 export async function listAllTopups(
   parts: PaymentParts,
-  { days, ...input }: z.output<typeof ListAllTopupsInput>,
+  { days, from, to, ...input }: z.output<typeof ListAllTopupsInput>,
 ): Promise<z.output<typeof ListAllTopupsOutput>> {
-  portOf(parts)
+  const port = portOf(parts)
   const { clock, store } = parts
-  const found = await readPage(parts, input)
-  const { disputed, owed, paid, refunded, topups } = await store.payments.totals(clock.now() - days * dayMs)
+  const period = periodOf({ from, to })
+  const found = await readPage(parts, { ...input, ...period })
+  const tomorrow = Math.floor(clock.now() / dayMs) + 1
+  const paidDays = await sumDays(parts, period ?? { from: (tomorrow - days) * dayMs, until: tomorrow * dayMs })
+  const total = paidDays.reduce(
+    (sum, one) => ({
+      topups: sum.topups + one.topups,
+      paid: sum.paid + one.paid,
+      refunded: sum.refunded + one.refunded,
+      disputed: sum.disputed + one.disputed,
+    }),
+    { topups: 0, paid: 0, refunded: 0, disputed: 0 },
+  )
   return {
     ...found,
-    topups: found.topups.map((one) => ({ ...toTopup(one), userId: one.userId, email: one.email })),
+    topups: found.topups.map((one) => ({
+      ...toTopup(one),
+      userId: one.userId,
+      email: one.email,
+      dashboardUrl: one.paymentId && port.dashboardUrl(one.paymentId),
+    })),
     limit: input.limit,
-    totals: {
-      paidUsd: formatUsd(paid),
-      refundedUsd: formatUsd(refunded),
-      disputedUsd: formatUsd(disputed),
-      owedUsd: formatUsd(owed),
-      topups,
-    },
+    totals: { ...toSums(total), owedUsd: formatUsd(await store.payments.totalOwed()) },
+    days: paidDays.map((one) => ({ date: dateOf(one.day), ...toSums(one) })),
   }
 }
 
-type PageOf = Omit<z.output<typeof ListAllTopupsInput>, 'days'> & { offset?: number }
+function periodOf({ from, to }: Pick<z.output<typeof ListAllTopupsInput>, 'from' | 'to'>): PaymentPeriod | undefined {
+  if (from === undefined && to === undefined) return undefined
+  if (from === undefined) throw badField('from', 'Must be given if `to` is given')
+  if (to === undefined) throw badField('to', 'Must be given if `from` is given')
+  const { fromDay, toDay } = daysOf({ from, to })
+  return { from: fromDay * dayMs, until: toDay * dayMs }
+}
 
-async function readPage({ store }: PaymentParts, { after, limit, offset = 0, status, userId }: PageOf) {
-  const narrowed = { ...(userId !== undefined && { userId }), ...(status && { status }), ...(after && { after }) }
+/** Reads the period in chunks, so that other requests can run in between. */
+async function sumDays({ store }: PaymentParts, { from, until }: PaymentPeriod): Promise<PaidDay[]> {
+  const days: PaidDay[] = []
+  for (let at = from; at < until; at += daysPerRead * dayMs) {
+    if (at > from) await new Promise((resolve) => setImmediate(resolve))
+    days.push(...(await store.payments.sumDays({ from: at, until: Math.min(until, at + daysPerRead * dayMs) })))
+  }
+  return days
+}
+
+function toSums({ disputed, paid, refunded, topups }: Omit<PaidDay, 'day'>) {
+  return { topups, paidUsd: formatUsd(paid), refundedUsd: formatUsd(refunded), disputedUsd: formatUsd(disputed) }
+}
+
+type PageOf = Pick<z.output<typeof ListAllTopupsInput>, 'after' | 'limit' | 'status' | 'userId'> &
+  Partial<PaymentPeriod> & { offset?: number }
+
+async function readPage({ store }: PaymentParts, { after, limit, offset = 0, status, userId, ...period }: PageOf) {
+  const named = { ...(userId !== undefined && { userId }), ...(status && { status }), ...(after && { after }) }
+  const narrowed = { ...named, ...period }
   const found = await store.payments.listTopups({ ...narrowed, offset, limit: limit + 1 })
   const topups = found.slice(0, limit)
   const last = topups.at(-1)

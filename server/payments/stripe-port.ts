@@ -163,6 +163,7 @@ export function openStripe({ apiUrl, secretKey, webhookSecret }: PaymentSettings
         return error.code !== 'resource_missing'
       }
     },
+    dashboardUrl: (id) => `https://dashboard.stripe.com/${isLive ? '' : 'test/'}payments/${encodeURIComponent(id)}`,
     stateOf: (of) => asked(() => readState(stripe, of)),
     namedSince,
   }

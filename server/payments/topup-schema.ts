@@ -8,6 +8,7 @@ import {
   resourceId,
   usd,
 } from '../kernel/wire-types.ts'
+import { day } from '../billing/read-books.ts'
 import { topupStatuses } from '../store/payments/payment-types.ts'
 
 const topupId = resourceId.describe('The id returned when the top-up was created')
@@ -59,26 +60,47 @@ export const ListTopupsInput = z.object({
 })
 export const ListTopupsOutput = z.object({ topups: z.array(Topup), ...pageOutput, ...cursorOutput })
 
-export const UserTopup = Topup.extend({ userId: z.string(), email: z.string() }).meta({ id: 'UserTopup' })
+export const UserTopup = Topup.extend({
+  userId: z.string(),
+  email: z.string(),
+  dashboardUrl: z
+    .string()
+    .nullable()
+    .describe("URL of the payment in the provider's dashboard; null until the provider has reported a payment"),
+}).meta({ id: 'UserTopup' })
+
+const paidSums = {
+  topups: z.number().int().describe('Number of paid top-ups'),
+  paidUsd: usd,
+  refundedUsd: usd.describe('Refunded part of these payments, whenever it was refunded'),
+  disputedUsd: usd.describe('Disputed part of these payments, whenever the dispute began'),
+}
 
 export const ListAllTopupsInput = z.object({
   status: TopupStatus.optional().describe('Returns only top-ups with this status'),
   after: resourceId.optional().describe('`next` from the previous page'),
   limit: pageInput.limit,
   userId: resourceId.optional().describe('Returns only top-ups of this user'),
-  days: z.number().int().min(1).max(366).default(30).describe('Number of days covered by the totals'),
+  from: day
+    .optional()
+    .describe('First UTC day of the top-ups and totals; requires `to`. The period can have at most 1,100 days'),
+  to: day.optional().describe('Last UTC day of the top-ups and totals; requires `from`'),
+  days: z
+    .number()
+    .int()
+    .min(1)
+    .max(366)
+    .default(30)
+    .describe('Number of UTC days covered by the totals, including today; ignored if `from` is given'),
 })
 export const ListAllTopupsOutput = z.object({
   topups: z.array(UserTopup),
   limit: z.number().int(),
   ...cursorOutput,
   totals: z
-    .object({
-      paidUsd: usd,
-      refundedUsd: usd.describe('Refunded or disputed part of the payments of this period'),
-      disputedUsd: usd.describe('Refunded or disputed part of the payments of this period'),
-      owedUsd: usd.describe('Current debt of all users'),
-      topups: z.number().int().describe('Number of paid top-ups'),
-    })
-    .describe('Totals for all users over the last `days`'),
+    .object({ ...paidSums, owedUsd: usd.describe('Current debt of all users') })
+    .describe('Totals for all users over the period from `from` to `to`, or over the last `days`'),
+  days: z
+    .array(z.object({ date: day, ...paidSums }))
+    .describe('Totals for all users by the UTC day on which the top-ups were created; omits days without paid top-ups'),
 })

@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'vitest'
 import { eventsPath, startPaying, stopPaying } from './paying.ts'
 import { PlatformCalls } from './platform-calls.ts'
 import { sessionAgents } from './session-calls.ts'
+import { signUpAdmin } from './signed-in.ts'
 import type { StubEvent } from '../payments/stripe-objects.ts'
 import { signed } from '../payments/stripe-stub.ts'
 import { FakeClock } from '../support/fake-clock.ts'
@@ -324,4 +325,33 @@ test('a page with the scope pay tops up its own user and reads the balance; othe
     { user: paying.userId },
   )
   expect((await service.post('/api/topups', { amountUsd: '10.00' }, { key: bound.body.token })).status).toBe(403)
+})
+
+test('admins read the top-ups and daily totals of a period, with links to the provider', async () => {
+  const { begin, person, service, stub, tell } = await startPaying()
+  const [paid, open] = [await begin('10.00'), await begin('20.00')]
+  await tell(stub.pay(stub.sessionOf(paid.id)))
+  const intent = stub.intentOf(paid.id)
+  await tell(stub.refund(intent, 200))
+  const { browser } = await signUpAdmin(service)
+  const read = async (query: string) => (await browser.request('GET', `/api/payments?${query}`)).body
+  const [date, dayBefore] = [0, 1].map((days) => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10))
+  const now = await read(`from=${dayBefore}&to=${date}`)
+  const sums = { topups: 1, paidUsd: '10.0000', refundedUsd: '2.0000', disputedUsd: '0.0000' }
+  expect(now).toMatchObject({ totals: { ...sums, owedUsd: '0.0000' }, days: [{ date: expect.any(String), ...sums }] })
+  expect(now.topups).toMatchObject([
+    { id: open.id, userId: person.userId, dashboardUrl: null },
+    { id: paid.id, dashboardUrl: `https://dashboard.stripe.com/test/payments/${intent.id}` },
+  ])
+  expect(await read('days=30')).toMatchObject({ topups: now.topups, totals: now.totals, days: now.days })
+  expect(await read('from=2026-01-01&to=2026-01-31')).toMatchObject({ topups: [], totals: { topups: 0 }, days: [] })
+  for (const [query, field] of [
+    ['from=2026-01-01', 'to'],
+    ['to=2026-01-01', 'from'],
+    ['from=2026-01-02&to=2026-01-01', 'to'],
+    ['from=2020-01-01&to=2026-01-01', 'from'],
+    ['from=x&to=2026-01-01', 'from'],
+  ]) {
+    expect(await read(query!)).toMatchObject({ code: 'BAD_REQUEST', message: expect.stringContaining(`${field}:`) })
+  }
 })

@@ -96,7 +96,28 @@ export function describeTopups(contractTest: ContractTest): void {
     expect(await ids({ userId, after: newest[1] })).toEqual(newest.slice(2, 4))
     expect(await ids({ after: newest[3] })).toEqual(newest.slice(4))
     expect(await ids({ status: 'paid' })).toEqual([made[1]!.id])
-    expect(await payments.totals(0)).toEqual({ topups: 1, paid: 200, refunded: 0, disputed: 0, owed: 0 })
+    const at = made[1]!.createdAt
+    expect(await ids({ userId, from: at, until: at + 2, limit: 5 })).toEqual([made[2]!.id, made[1]!.id])
+    expect(await ids({ from: at, until: at + 2, after: newest[2] })).toEqual([made[1]!.id])
+    expect(await ids({ from: at, until: at + 1, after: newest[0] })).toEqual([made[1]!.id])
+  })
+
+  contractTest('sums the paid top-ups of a period by UTC day', async (world) => {
+    const userId = await world.createUser(0)
+    const { payments } = world.store
+    world.clock.advance(day - (world.clock.now() % day))
+    const first = world.clock.now()
+    await tell(world, await openTopup(world, userId, 100), paid(100))
+    await openTopup(world, userId, 900)
+    world.clock.advance(day - 1)
+    await tell(world, await openTopup(world, userId, 200), paid(200, { refunded: 50, disputed: 10 }))
+    world.clock.advance(1)
+    await tell(world, await openTopup(world, userId, 400), paid(400))
+    const dayOne = { day: first / day, topups: 2, paid: 300, refunded: 50, disputed: 10 }
+    const dayTwo = { day: first / day + 1, topups: 1, paid: 400, refunded: 0, disputed: 0 }
+    expect(await payments.sumDays({ from: 0, until: first + 2 * day })).toEqual([dayOne, dayTwo])
+    expect(await payments.sumDays({ from: first, until: first + day })).toEqual([dayOne])
+    expect(await payments.sumDays({ from: first + day, until: first + 2 * day })).toEqual([dayTwo])
   })
 
   contractTest('a retry creates no second top-up; a different body or too many are rejected', async (world) => {

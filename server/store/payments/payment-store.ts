@@ -27,7 +27,8 @@ export function paymentStore(engine: Engine): PaymentStore {
       return await engine.run((tx) => applyState(tx, input), topup && { userId: topup.userId })
     },
     restoreTopup: (input) => engine.run((tx) => restoreTopup(tx, input), { userId: input.userId }),
-    totals: (since) => engine.read((on) => topups.totals(on, since)),
+    sumDays: (period) => engine.read((on) => topups.sumDays(on, period)),
+    totalOwed: () => engine.read((on) => topups.totalOwed(on)),
     getAccount: (userId) => engine.read((on) => accounts.getPaymentAccount(on, userId)),
     setNotifyBelow: (input) => engine.run((tx) => accounts.setNotifyBelow(tx, input), { userId: input.userId }),
     setRecharge: ({ recharge, userId }) =>

@@ -57,7 +57,16 @@ export type CreateTopupResult =
   | { outcome: 'refused'; reason: 'idempotency-conflict' | 'suspended' | 'too-many' | 'balance' }
 
 /** `after` is the id of the last top-up on the previous page. Without `userId`, lists the top-ups of all users. */
-export type ListTopups = { userId?: string; status?: TopupStatus; after?: string; limit: number; offset?: number }
+export type ListTopups = {
+  userId?: string
+  status?: TopupStatus
+  after?: string
+  limit: number
+  offset?: number
+} & Partial<PaymentPeriod>
+
+/** Period in which top-ups were created. `until` is exclusive. */
+export type PaymentPeriod = { from: EpochMs; until: EpochMs }
 
 export type UserTopup = TopupRecord & { email: string }
 
@@ -125,8 +134,8 @@ export type DueRecharge = {
   isNew: boolean
 }
 
-/** Totals of paid top-ups that were created since a given time. `owed` is the current debt of all accounts. */
-export type PaymentTotals = { paid: Units; refunded: Units; disputed: Units; owed: Units; topups: number }
+/** Totals of the paid top-ups that were created on a UTC day, counted since 1970. */
+export type PaidDay = { day: number; paid: Units; refunded: Units; disputed: Units; topups: number }
 
 export type RestoreTopup = {
   state: PaymentState & { paid: NonNullable<PaymentState['paid']> }
@@ -167,7 +176,10 @@ export type PaymentStore = {
   applyState(input: { state: PaymentState; version: number }): Promise<AppliedState>
   /** Creates a top-up that is missing from the database, and applies its state. Does nothing if the top-up exists. */
   restoreTopup(input: RestoreTopup): Promise<AppliedState>
-  totals(since: EpochMs): Promise<PaymentTotals>
+  /** Returns the days with paid top-ups, oldest first. The period must consist of whole UTC days. */
+  sumDays(period: PaymentPeriod): Promise<PaidDay[]>
+  /** Returns the current debt of all accounts. */
+  totalOwed(): Promise<Units>
 
   getAccount(userId: string): Promise<PaymentAccount>
   /** Sets the balance below which the user is notified. Null disables the notification. */

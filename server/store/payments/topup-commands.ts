@@ -6,15 +6,17 @@ import {
   type CreateTopup,
   type CreateTopupResult,
   type ListTopups,
-  type PaymentTotals,
+  type PaidDay,
+  type PaymentPeriod,
   type TopupOf,
   type TopupRecord,
   type TopupRef,
   type TopupStatus,
   type UserTopup,
 } from './payment-types.ts'
+import type { Units } from '../../kernel/money.ts'
 import { balanceMax } from '../store.ts'
-import type { Op, Reads, Tx } from '../commands/command.ts'
+import type { Answer, Op, Reads, Tx } from '../commands/command.ts'
 import { askKey, insertKey, stillKept } from '../requests/idempotency-keys.ts'
 import { columns, insertInto, statement } from '../commands/statement.ts'
 
@@ -67,7 +69,7 @@ const listOf = (name: Name) =>
   statement<TopupRow & { email: string }>(
     `topup_list_${name}`,
     `SELECT t.*, email FROM (SELECT ${row} FROM topups
-        WHERE ${wheres[name]} ${ofStatus} AND created_at <= :createdAt AND (created_at < :createdAt OR id < :id)
+        WHERE ${wheres[name]} ${ofStatus} AND created_at >= :from AND created_at <= :createdAt AND (created_at < :createdAt OR id < :id)
         ORDER BY created_at DESC, id DESC LIMIT :limit OFFSET :offset) AS t
       JOIN users ON users.id = t."userId" ORDER BY t."createdAt" DESC, t.id DESC`,
   )
@@ -76,11 +78,12 @@ const count = statement<{ count: number }>(
   'topup_count',
   `SELECT count(*) AS count FROM topups WHERE user_id = :userId AND ${ofStatus}`,
 )
-const sums = statement<Omit<PaymentTotals, 'owed'>>(
-  'topup_sums',
-  `SELECT count(*) AS topups, CAST(coalesce(sum(amount), 0) AS bigint) AS paid, CAST(coalesce(sum(refunded), 0) AS bigint) AS refunded,
+const daySums = statement<PaidDay>(
+  'topup_day_sums',
+  `SELECT created_at / ${dayMs} AS day, count(*) AS topups, CAST(coalesce(sum(amount), 0) AS bigint) AS paid, CAST(coalesce(sum(refunded), 0) AS bigint) AS refunded,
       CAST(coalesce(sum(disputed), 0) AS bigint) AS disputed
-    FROM topups WHERE created_at > :since AND status = 'paid'`,
+    FROM topups WHERE created_at >= :from AND created_at < :until AND status = 'paid'
+    GROUP BY created_at / ${dayMs} ORDER BY created_at / ${dayMs}`,
 )
 const owing = statement<{ owed: number }>(
   'topup_owed',
@@ -161,11 +164,14 @@ export function* findTopup(on: Reads, of: TopupRef): Op<TopupRecord | undefined>
   return found && toTopup(found)
 }
 
-export function* listTopups(on: Reads, { after, limit, offset = 0, status, userId }: ListTopups): Op<UserTopup[]> {
+export function* listTopups(on: Reads, input: ListTopups): Op<UserTopup[]> {
+  const { after, from = 0, limit, offset = 0, status, until = Number.MAX_SAFE_INTEGER, userId } = input
   const last = after === undefined ? undefined : yield* on.get(get, { topupId: after })
   if (after !== undefined && (!last || (userId !== undefined && last.userId !== userId))) return []
-  const place = { createdAt: last?.createdAt ?? Number.MAX_SAFE_INTEGER, id: last?.id ?? '' }
-  const values = { status: status ?? null, limit, offset, ...place }
+  // No id sorts before the empty string, so the list starts before \`until\`.
+  const place =
+    last && last.createdAt < until ? { createdAt: last.createdAt, id: last.id } : { createdAt: until, id: '' }
+  const values = { status: status ?? null, from, limit, offset, ...place }
   const rows = yield* userId === undefined ? on.all(lists.all, values) : on.all(lists.of_user, { ...values, userId })
   return rows.map((one) => ({ ...toTopup(one), email: one.email }))
 }
@@ -176,10 +182,12 @@ export function* countTopups(on: Reads, { status, userId }: CountOf): Op<number>
   return (yield* on.get(count, { userId, status: status ?? null }))!.count
 }
 
-export function* totals(on: Reads, since: number): Op<PaymentTotals> {
-  const summed = on.get(sums, { since })
-  const owed = on.get(owing)
-  return { ...(yield* summed)!, owed: (yield* owed)!.owed }
+export function sumDays(on: Reads, period: PaymentPeriod): Answer<PaidDay[]> {
+  return on.all(daySums, period)
+}
+
+export function* totalOwed(on: Reads): Op<Units> {
+  return (yield* on.get(owing))!.owed
 }
 
 /** Closes top-ups that are too old or never got a payment page. A later payment is still credited. */

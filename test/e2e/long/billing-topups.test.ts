@@ -97,7 +97,19 @@ testConsole(
     const all = page.getByRole('table', { name: 'Top-ups of all users' })
     await all.getByText('Disputed', { exact: true }).waitFor()
     await page.getByText('$13.00').first().waitFor()
+    await page
+      .getByRole('img', { name: /chart of 30 days: \$30\.00 paid, of which \$5\.00 were refunded and \$10\.00/ })
+      .waitFor()
+    const link = all.getByRole('link', { name: /^Payment of 25\.0000 USD by .* in Stripe$/ })
+    expect(await link.getAttribute('href')).toBe(`https://dashboard.stripe.com/test/payments/${intent.id}`)
     await opened.check('admin-payments')
+    const choosePeriod = async (name: string) => {
+      await page.getByRole('textbox', { name: 'Period' }).click()
+      await page.getByRole('option', { name }).click()
+    }
+    await choosePeriod('Yesterday')
+    await page.getByText('No top-ups in this period').waitFor()
+    await choosePeriod('Last 7 days')
     await all.getByRole('link', { name: opened.visitor.email }).first().click()
     await page.getByText('Refunded or disputed payments').waitFor()
     expect(await store.verifyLedger()).toMatchObject({ ok: true })

@@ -3,6 +3,7 @@ import { formatUsd } from '../../../../server/kernel/money.ts'
 import { client } from '../../../app/api-client.ts'
 import { chartSkeleton, DayChart } from '../../../parts/chart/day-chart.tsx'
 import { Panel } from '../../../parts/panel.tsx'
+import { datesOf } from '../../../parts/period/day-period.ts'
 import { QueryState } from '../../../parts/query-state.tsx'
 import { usdText } from '../../../parts/text/usd-text.ts'
 import { roundedUnits } from './economics-sums.ts'
@@ -20,7 +21,7 @@ export function EconomicsChart({ from, to }: { from: string; to: string }) {
       <QueryState query={days} skeleton={chartSkeleton}>
         {({ groups, total }) => {
           const byDate = new Map(groups.map((group) => [group.value, group]))
-          const dates = datesOf(from, to)
+          const dates = datesOf({ from, to })
           const amounts = (id: 'marginUsd' | 'providerCostUsd') =>
             dates.map((date) => roundedUnits(byDate.get(date)?.[id] ?? '0'))
           return (
@@ -37,11 +38,4 @@ export function EconomicsChart({ from, to }: { from: string; to: string }) {
       </QueryState>
     </Panel>
   )
-}
-
-function datesOf(from: string, to: string): string[] {
-  const dates: string[] = []
-  for (let at = Date.parse(from); at <= Date.parse(to); at += 86_400_000)
-    dates.push(new Date(at).toISOString().slice(0, 10))
-  return dates
 }

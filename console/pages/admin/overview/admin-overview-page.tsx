@@ -16,8 +16,9 @@ import { StatTile, StatTiles } from '../../overview/stat-tile.tsx'
 import classes from '../admin.module.css'
 import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
 import { EconomicsChart } from '../economics/economics-chart.tsx'
-import { periodOf } from '../../../parts/period/day-period.ts'
+import { periodOf, type DayPeriod } from '../../../parts/period/day-period.ts'
 import { roundedUnits } from '../economics/economics-sums.ts'
+import { PaymentTotals } from '../payments/payment-totals.tsx'
 import { Figures } from '../system/figures.tsx'
 import { SystemHealth } from '../system/system-health.tsx'
 import { useSystem } from '../system/use-system.ts'
@@ -100,7 +101,7 @@ export function AdminOverviewPage() {
             </Panel>
           )}
         </QueryState>
-        {takesPayments && <PaymentsPanel />}
+        {takesPayments && <PaymentsPanel period={{ from, to }} />}
       </Stack>
     </>
   )
@@ -130,10 +131,11 @@ function marginText({ marginUsd, providerCostUsd }: Pick<Economics['total'], 'ma
   return Number(providerCostUsd) === 0 ? `${margin}, no configured provider cost` : margin
 }
 
-function PaymentsPanel() {
+function PaymentsPanel({ period }: { period: DayPeriod }) {
+  const input = { ...period, limit: 1 }
   const topups = useQuery({
-    queryKey: ['all-topups', { limit: 1, days }],
-    queryFn: ({ signal }) => client.topups.listAll({ limit: 1, days }, { signal }),
+    queryKey: ['all-topups', input],
+    queryFn: ({ signal }) => client.topups.listAll(input, { signal }),
     refetchInterval: renewMs,
   })
   return (
@@ -142,24 +144,7 @@ function PaymentsPanel() {
       actions={<PageLink href="/admin/payments">All payments</PageLink>}
     >
       <QueryState query={topups} skeleton={<Skeleton height={60} />}>
-        {({ totals }) => (
-          <Figures
-            of={[
-              { name: 'Paid', value: <Money usd={totals.paidUsd} isRounded /> },
-              {
-                name: 'Refunded',
-                value: <Money usd={totals.refundedUsd} isRounded />,
-                note: 'From payments in this period',
-              },
-              {
-                name: 'Disputed',
-                value: <Money usd={totals.disputedUsd} isRounded />,
-                note: 'From payments in this period',
-              },
-              { name: 'Owed by users', value: <Money usd={totals.owedUsd} isRounded />, note: 'Now' },
-            ]}
-          />
-        )}
+        {({ totals }) => <PaymentTotals totals={totals} />}
       </QueryState>
     </Panel>
   )

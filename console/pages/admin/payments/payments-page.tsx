@@ -1,5 +1,5 @@
-import { Button, Group, NativeSelect, Stack } from '@mantine/core'
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { Anchor, Button, Group, NativeSelect, Skeleton, Stack } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { client } from '../../../app/api-client.ts'
 import { DataTable, type Column } from '../../../parts/data-table.tsx'
@@ -8,82 +8,67 @@ import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
 import { PageHeader } from '../../../parts/page-header.tsx'
 import { PageLink } from '../../../parts/page-link.tsx'
 import { Panel } from '../../../parts/panel.tsx'
+import { DayPeriodFields, useDayPeriod } from '../../../parts/period/day-period-fields.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
-import { Money } from '../../../parts/text/money.tsx'
 import { topupColumns, topupLooks } from '../../billing/topups/topup-list.tsx'
 import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
-import { Figures } from '../system/figures.tsx'
+import { PaymentTotals } from './payment-totals.tsx'
+import { PaymentsChart } from './payments-chart.tsx'
 
 const limit = 50
-const days = 30
 
 type Page = Awaited<ReturnType<typeof client.topups.listAll>>
 type UserTopup = Page['topups'][number]
 
 export function PaymentsPage() {
+  const period = useDayPeriod()
+  const { from, to } = period.days
   const [userId, setUserId] = useSearchField('userId')
   const [status, setStatus] = useSearchField('status')
-  const [places, setPlaces] = useState<string[]>([])
-  const after = places.at(-1)
   const known = statuses.find((one) => one === status)
-  const input = { limit, days, ...(userId && { userId }), ...(known && { status: known }), ...(after && { after }) }
+  const filters = { from, to, limit, ...(userId && { userId }), ...(known && { status: known }) }
+  const key = JSON.stringify(filters)
+  // Other filters start at the first page.
+  const [visited, setVisited] = useState<{ key: string; places: string[] }>({ key, places: [] })
+  const places = visited.key === key ? visited.places : []
+  const after = places.at(-1)
   const topups = useQuery({
-    queryKey: ['all-topups', input],
-    queryFn: ({ signal }) => client.topups.listAll(input, { signal }),
-    placeholderData: keepPreviousData,
+    queryKey: ['all-topups', key, after],
+    queryFn: ({ signal }) => client.topups.listAll({ ...filters, ...(after && { after }) }, { signal }),
+    placeholderData: (before, query) => (query?.queryKey[1] === key ? before : undefined),
   })
   if (isForAdminsOnly(topups.error)) return <AdminsOnlyPage />
   return (
     <>
-      <PageHeader title="Payments" description="Payments, refunds and disputes." />
+      <PageHeader title="Payments" description="Top-ups created in this period, with their refunds and disputes." />
       <Stack gap="lg">
-        <QueryState query={topups}>
-          {({ next, topups: rows, totals }) => (
+        <Group align="flex-end">
+          <DayPeriodFields {...period} />
+          <NativeSelect
+            label="Status"
+            data={[
+              { value: '', label: 'All' },
+              ...statuses.map((value) => ({ value, label: topupLooks[value].label })),
+            ]}
+            value={known ?? ''}
+            onChange={(event) => setStatus(event.currentTarget.value)}
+          />
+          {userId !== '' && (
+            <Button variant="default" onClick={() => setUserId('')}>
+              Show all users
+            </Button>
+          )}
+        </Group>
+        <QueryState query={topups} skeleton={<Skeleton height={600} />}>
+          {({ days, next, topups: rows, totals }) => (
             <>
-              <Panel title={`Last ${days} days`}>
-                <Figures
-                  of={[
-                    {
-                      name: 'Paid',
-                      value: <Money usd={totals.paidUsd} isRounded />,
-                      note: totals.topups === 1 ? '1 top-up' : `${totals.topups} top-ups`,
-                    },
-                    {
-                      name: 'Refunded',
-                      value: <Money usd={totals.refundedUsd} isRounded />,
-                      note: 'From payments in this period',
-                    },
-                    {
-                      name: 'Disputed',
-                      value: <Money usd={totals.disputedUsd} isRounded />,
-                      note: 'From payments in this period',
-                    },
-                    { name: 'Owed by users', value: <Money usd={totals.owedUsd} isRounded />, note: 'Now' },
-                  ]}
-                />
+              <Panel title="Totals of all users">
+                <PaymentTotals totals={totals} />
               </Panel>
+              {from !== to && <PaymentsChart days={days} period={{ from, to }} />}
               <div>
-                <Group mb="lg" gap="sm" align="flex-end">
-                  <NativeSelect
-                    label="Status"
-                    data={[
-                      { value: '', label: 'All' },
-                      ...statuses.map((value) => ({ value, label: topupLooks[value].label })),
-                    ]}
-                    value={known ?? ''}
-                    onChange={(event) => {
-                      setPlaces([])
-                      setStatus(event.currentTarget.value)
-                    }}
-                  />
-                  {userId !== '' && (
-                    <Button variant="default" onClick={() => setUserId('')}>
-                      Show all users
-                    </Button>
-                  )}
-                </Group>
                 {rows.length === 0 ? (
-                  <EmptyState title="No payments">Top-ups by users will appear here.</EmptyState>
+                  <EmptyState title="No top-ups in this period">Choose another period or status.</EmptyState>
                 ) : (
                   <DataTable
                     caption="Top-ups of all users"
@@ -98,14 +83,14 @@ export function PaymentsPage() {
                     <Button
                       variant="default"
                       disabled={places.length === 0}
-                      onClick={() => setPlaces(places.slice(0, -1))}
+                      onClick={() => setVisited({ key, places: places.slice(0, -1) })}
                     >
                       Previous
                     </Button>
                     <Button
                       variant="default"
                       disabled={next === undefined}
-                      onClick={() => next !== undefined && setPlaces([...places, next])}
+                      onClick={() => next !== undefined && setVisited({ key, places: [...places, next] })}
                     >
                       Next
                     </Button>
@@ -131,6 +116,23 @@ const columns: readonly Column<UserTopup>[] = [
   ...topupColumns
     .filter(({ id }) => id !== 'receipt')
     .map((column) => (column.id === 'kind' ? { ...column, cell: byWhom } : column)),
+  {
+    id: 'dashboard',
+    label: 'Dashboard',
+    isLabelHidden: true,
+    cell: ({ amountUsd, dashboardUrl, email }) =>
+      dashboardUrl && (
+        <Anchor
+          href={dashboardUrl}
+          target="_blank"
+          rel="noreferrer"
+          aria-label={`Payment of ${amountUsd} USD by ${email} in Stripe`}
+          underline="always"
+        >
+          Stripe
+        </Anchor>
+      ),
+  },
 ]
 
 function byWhom({ isAuto }: { isAuto: boolean }) {
