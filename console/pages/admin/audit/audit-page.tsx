@@ -1,18 +1,16 @@
-import { Box, Button, Code, Group, Select, Skeleton, Stack, TextInput } from '@mantine/core'
-import { useInfiniteQuery } from '@tanstack/react-query'
+import { Box, Code, Group, Select, Skeleton, Stack, TextInput } from '@mantine/core'
 import type { AuditAct } from '../../../../client/client.ts'
-import { client } from '../../../app/api-client.ts'
-import { DataTable, type Column } from '../../../parts/data-table.tsx'
+import type { Column } from '../../../parts/data-table.tsx'
 import { DownloadButton } from '../../../parts/download/download-button.tsx'
 import { readCsv } from '../../../parts/download/read-csv.ts'
 import { EmptyState } from '../../../parts/empty-state.tsx'
 import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
 import { PageHeader } from '../../../parts/page-header.tsx'
-import { QueryState } from '../../../parts/query-state.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import classes from '../admin.module.css'
 import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
 import { ActorName, UserLink } from './actor-name.tsx'
+import { AuditEntries, useAuditLog } from './audit-entries.tsx'
 import { actionNames } from './audit-words.ts'
 
 type Action = AuditAct['action']
@@ -23,13 +21,7 @@ export function AuditPage() {
   const [actionText, setAction] = useSearchField('action')
   const action = Object.hasOwn(actionNames, actionText) ? (actionText as Action) : undefined
   const filters = { ...(userId !== '' && { userId }), ...(action && { action }) }
-  const log = useInfiniteQuery({
-    queryKey: ['audit', userId, action],
-    queryFn: ({ pageParam, signal }) =>
-      client.audit.list({ ...filters, limit, ...(pageParam !== '' && { after: pageParam }) }, { signal }),
-    initialPageParam: '',
-    getNextPageParam: ({ next }) => next,
-  })
+  const log = useAuditLog({ ...filters, limit })
   if (isForAdminsOnly(log.error)) return <AdminsOnlyPage />
   return (
     <>
@@ -56,29 +48,14 @@ export function AuditPage() {
             content={() => readCsv(`/api/admin/audit?${new URLSearchParams({ ...filters, limit: '100' }).toString()}`)}
           />
         </Group>
-        <QueryState
-          query={log}
-          isEmpty={({ pages }) => pages.every(({ acts }) => acts.length === 0)}
+        <AuditEntries
+          log={log}
+          caption="Audit log"
+          columns={columns}
           empty={<EmptyState title="No entries">Change the filters to see other entries.</EmptyState>}
           skeleton={<Skeleton height={360} />}
-        >
-          {({ pages }) => (
-            <>
-              <DataTable
-                caption="Audit log"
-                columns={columns}
-                rows={pages.flatMap(({ acts }) => acts)}
-                rowKey={({ seq }) => String(seq)}
-                isWide
-              />
-              {log.hasNextPage && (
-                <Button variant="default" loading={log.isFetchingNextPage} onClick={() => void log.fetchNextPage()}>
-                  Show more
-                </Button>
-              )}
-            </>
-          )}
-        </QueryState>
+          isWide
+        />
       </Stack>
     </>
   )

@@ -1,11 +1,9 @@
-import { Button, Code, Text } from '@mantine/core'
-import { useInfiniteQuery } from '@tanstack/react-query'
+import { Code, Text } from '@mantine/core'
 import type { AuditAct } from '../../../../client/client.ts'
-import { client } from '../../../app/api-client.ts'
-import { DataTable, type Column } from '../../../parts/data-table.tsx'
-import { QueryState } from '../../../parts/query-state.tsx'
+import type { Column } from '../../../parts/data-table.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { ActorName } from '../audit/actor-name.tsx'
+import { AuditEntries, useAuditLog } from '../audit/audit-entries.tsx'
 import { actionNames } from '../audit/audit-words.ts'
 
 const limit = 25
@@ -42,34 +40,12 @@ const columns: Column<AuditAct>[] = [
 
 /** Audit log entries about a user. */
 export function UserHistory({ userId }: { userId: string }) {
-  const log = useInfiniteQuery({
-    queryKey: ['audit', userId, undefined],
-    queryFn: ({ pageParam, signal }) =>
-      client.audit.list({ userId, limit, ...(pageParam !== '' && { after: pageParam }) }, { signal }),
-    initialPageParam: '',
-    getNextPageParam: ({ next }) => next,
-  })
   return (
-    <QueryState
-      query={log}
-      isEmpty={({ pages }) => pages.every(({ acts }) => acts.length === 0)}
+    <AuditEntries
+      log={useAuditLog({ userId, limit })}
+      caption="User history"
+      columns={columns}
       empty={<Text c="dimmed">No history yet.</Text>}
-    >
-      {({ pages }) => (
-        <>
-          <DataTable
-            caption="User history"
-            columns={columns}
-            rows={pages.flatMap(({ acts }) => acts)}
-            rowKey={({ seq }) => String(seq)}
-          />
-          {log.hasNextPage && (
-            <Button variant="default" loading={log.isFetchingNextPage} onClick={() => void log.fetchNextPage()}>
-              Show more
-            </Button>
-          )}
-        </>
-      )}
-    </QueryState>
+    />
   )
 }
