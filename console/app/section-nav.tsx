@@ -1,3 +1,4 @@
+import { useLayoutEffect, useRef } from 'react'
 import { useLocation } from 'wouter'
 import { useAccount } from './use-account.ts'
 import { RouterLink } from '../parts/router-link.tsx'
@@ -38,8 +39,16 @@ export function SectionNav({ section }: { section: Section }) {
   const takesPayments = Boolean(useAccount().data?.payments)
   const { label, pages: all } = sections[section]
   const pages = all.filter(({ href }) => takesPayments || href !== '/admin/payments')
+  const nav = useRef<HTMLElement>(null)
+  // On phones, scroll the current page's link into view.
+  useLayoutEffect(() => {
+    const link = nav.current?.querySelector<HTMLElement>('[aria-current]')
+    if (!nav.current || !link) return
+    const { clientWidth, offsetLeft } = nav.current
+    nav.current.scrollLeft = link.offsetLeft - offsetLeft - (clientWidth - link.offsetWidth) / 2
+  }, [path])
   return (
-    <nav aria-label={label} className={classes.sections}>
+    <nav aria-label={label} className={`scroll-fade ${classes.sections}`} ref={nav}>
       {pages.map((page) => {
         const isHere = path === page.href || path.startsWith(`${page.href}/`)
         return (

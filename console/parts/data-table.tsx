@@ -33,7 +33,9 @@ export function DataTable<Row>({ caption, columns, rows, rowKey, isWide, opensRo
   // Set roles explicitly, because the `display` values of the cards remove the implicit roles.
   return (
     <div
-      className={[classes.box, isWide && classes.wide, scrolls && classes.scrolls].filter(Boolean).join(' ')}
+      className={['scroll-fade', classes.box, isWide && classes.wide, scrolls && classes.scrolls]
+        .filter(Boolean)
+        .join(' ')}
       {...(scrolls && { tabIndex: 0, role: 'group', 'aria-label': `${caption}, scrolls horizontally` })}
     >
       <table

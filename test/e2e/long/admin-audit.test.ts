@@ -23,6 +23,17 @@ testConsole(
     await page.getByLabel('User ID').fill(userId)
     await page.getByText('No entries', { exact: true }).waitFor()
     expect(new URL(page.url()).searchParams.get('userId')).toBe(userId)
+
+    // On a phone, the sections are in one row, which shows the current one.
+    await page.setViewportSize({ width: 390, height: 844 })
+    await opened.open('/admin/audit')
+    await table.getByText('{"tasksAtWork":60}').waitFor()
+    const sections = page.getByRole('navigation', { name: 'Admin' })
+    expect((await sections.boundingBox())!.height).toBeLessThan(48)
+    const current = (await sections.getByRole('link', { name: 'Audit log' }).boundingBox())!
+    expect(current.x).toBeGreaterThan(0)
+    expect(current.x + current.width).toBeLessThan(390)
+    await opened.check('admin-audit-phone')
   },
   { isAdmin: true },
 )
