@@ -31,7 +31,7 @@ testConsole(
     const failures = page.getByRole('table', { name: 'Newest failures' })
     expect(await failures.locator('tbody tr').count()).toBe(1)
     expect(await failures.locator('tbody tr').textContent()).toMatch(/^demo\.failAGENT_ERROR.+@/)
-    const hours = page.getByRole('table', { name: 'Tasks in the last 24 hours' })
+    const hours = page.getByRole('table', { name: 'Tasks since the server started' })
     const cells = await hours.locator('tbody tr').first().locator('td').allTextContents()
     // The tasks can be in two hours.
     expect(Number(cells[3])).toBeLessThanOrEqual(3)

@@ -9,16 +9,25 @@ import { durationText } from '../../../parts/text/duration-text.ts'
 import { failureRate } from '../../usage/group-sums.ts'
 import classes from '../admin.module.css'
 
-const title = 'Tasks in the last 24 hours'
+const dayMs = 86_400_000
 
 export function LastDayPanel({ system: { lastDay } }: { system: System }) {
+  const isWholeDay = Date.now() - Date.parse(lastDay.since) >= dayMs
+  const title = isWholeDay ? 'Tasks in the last 24 hours' : 'Tasks since the server started'
   return (
     <Panel title={title}>
       <section className={classes.hours} tabIndex={0} aria-label={`${title}, newest first`}>
         <DataTable caption={title} columns={columns} rows={lastDay.hours} rowKey={({ start }) => start} />
       </section>
       <Text size="sm" c="dimmed" mt="xs">
-        This server has been counting since <TimeText at={lastDay.since} isExact />. Hours without tasks are omitted.
+        Includes only the tasks that this server ran
+        {!isWholeDay && (
+          <>
+            {' '}
+            since <TimeText at={lastDay.since} isExact />
+          </>
+        )}
+        . Hours without tasks are omitted.
       </Text>
     </Panel>
   )
