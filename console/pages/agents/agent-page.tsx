@@ -16,6 +16,7 @@ import { RouterLink } from '../../parts/router-link.tsx'
 import { useSearchField } from '../../parts/hooks/use-search-field.ts'
 import { loadInput } from '../tasks/load-payload.ts'
 import { agentPath } from './agent-path.ts'
+import { AgentUsage } from './agent-usage.tsx'
 import classes from './agent.module.css'
 import { ChatPrices } from './chat-prices.tsx'
 import { useConnectors } from './connector-picker.tsx'
@@ -105,6 +106,7 @@ function AgentContent({ agent }: { agent: Agent }) {
           </Stack>
         </Panel>
       )}
+      <AgentUsage agent={agent} />
     </Stack>
   )
 }

@@ -1,33 +1,27 @@
 import { Box, Group, Paper, Skeleton, Stack, Text, Title } from '@mantine/core'
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import type { Agent } from '../../../client/client.ts'
-import { client } from '../../app/api-client.ts'
 import { PageCode } from '../../parts/code/page-code.tsx'
 import { Snippets } from '../../parts/code/snippets.tsx'
 import { EmptyState } from '../../parts/empty-state.tsx'
 import { EndpointPrice } from './endpoint-price.tsx'
 import { PageHeader } from '../../parts/page-header.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
-import { Pager } from '../../parts/pager.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
-import { useOffset } from '../../parts/hooks/use-search-field.ts'
+import { SearchBox } from '../../parts/search-box.tsx'
+import { useSearchField } from '../../parts/hooks/use-search-field.ts'
+import { useAllAgents } from '../chat/list/session-list.ts'
 import { agentPath } from './agent-path.ts'
 import classes from './agent.module.css'
 import { ChatPrices } from './chat-prices.tsx'
 import { NotInPlan } from './not-in-plan.tsx'
 import { OpenChatButton } from './open-chat-button.tsx'
 
-const limit = 24
+/** Maximum number of agents without a search box. */
+const unsearchedMax = 8
 
 export function AgentsPage() {
-  const [offset, setOffset] = useOffset()
-  const input = offset === 0 ? { limit } : { limit, offset }
-  const agents = useQuery({
-    queryKey: ['agents', input],
-    queryFn: ({ signal }) => client.agents.list(input, { signal }),
-    placeholderData: keepPreviousData,
-  })
-  const query = new URLSearchParams(Object.entries(input).map(([name, value]) => [name, String(value)]))
+  const agents = useAllAgents()
+  const [search] = useSearchField('search')
   return (
     <>
       <PageHeader
@@ -37,7 +31,7 @@ export function AgentsPage() {
       <Stack gap="lg">
         <QueryState
           query={agents}
-          isEmpty={({ total }) => total === 0}
+          isEmpty={(all) => all.length === 0}
           empty={
             <EmptyState title="No agents available">
               Ask the operator of this service to make an agent visible to you.
@@ -50,28 +44,42 @@ export function AgentsPage() {
             </div>
           }
         >
-          {(page) => (
-            <Box>
-              <ul className={classes.cards} aria-label="Agents">
-                {page.agents.map((agent) => (
-                  <li key={agent.id}>
-                    <AgentCard agent={agent} />
-                  </li>
-                ))}
-              </ul>
-              <Pager {...page} onChange={setOffset} what="agents" />
-            </Box>
-          )}
+          {(all) => {
+            const found = all.filter((agent) => textOf(agent).includes(search.toLowerCase()))
+            return (
+              <>
+                {(all.length > unsearchedMax || search !== '') && <SearchBox label="Search agents" />}
+                {found.length === 0 ? (
+                  <EmptyState title={`No agent or endpoint contains “${search}”`}>
+                    Search for a different text.
+                  </EmptyState>
+                ) : (
+                  <ul className={classes.cards} aria-label="Agents">
+                    {found.map((agent) => (
+                      <li key={agent.id}>
+                        <AgentCard agent={agent} />
+                      </li>
+                    ))}
+                  </ul>
+                )}
+              </>
+            )
+          }}
         </QueryState>
         <PageCode>
           <Snippets
-            request={{ method: 'GET', path: `/api/agents?${query}` }}
-            call={{ method: 'agents.list', input, result: 'page' }}
+            request={{ method: 'GET', path: '/api/agents?limit=100' }}
+            call={{ method: 'agents.list', input: { limit: 100 }, result: 'page' }}
           />
         </PageCode>
       </Stack>
     </>
   )
+}
+
+function textOf({ description, endpoints, id, name }: Agent): string {
+  const texts = endpoints.flatMap((endpoint) => [endpoint.id, endpoint.description])
+  return [id, name, description, ...texts].join('\n').toLowerCase()
 }
 
 function AgentCard({ agent }: { agent: Agent }) {
@@ -95,7 +103,7 @@ function AgentCard({ agent }: { agent: Agent }) {
             <span>
               <EndpointPrice endpoint={endpoint} />
             </span>
-            <Text size="sm" c="dimmed" lineClamp={2} className={classes.about ?? ''}>
+            <Text size="sm" c="dimmed" lineClamp={2} title={endpoint.description} className={classes.about ?? ''}>
               {endpoint.description}
             </Text>
           </li>

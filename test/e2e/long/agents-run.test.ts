@@ -1,8 +1,12 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
+import quickstart from '../../../examples/quickstart/errand.config.ts'
 import { testConsole, type OpenConsole } from '../open-console.ts'
 
 const text = 'Bees make honey. Bees live in hives. A hive has one queen. The queen lays eggs. Honey feeds the bees.'
+
+const assistant = quickstart.agents.find(({ id }) => id === 'assistant')!
+const helpers = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => ({ ...assistant, id: `helper-${n}`, name: `Helper ${n}` }))
 
 const runButton = (page: Page) => page.getByRole('button', { name: /^Run / })
 
@@ -53,6 +57,8 @@ testConsole('a task can be run by mouse from the catalog to its result, at the p
   expect(await opened.curl()).toContain('"team": "blue"')
   await page.getByRole('button', { name: 'Start over' }).click()
   await page.getByText('Prefilled from').waitFor({ state: 'detached' })
+  const own = page.getByRole('table', { name: 'Your usage by endpoint' })
+  await own.getByRole('row', { name: 'summarize 1 0% $0.0100', exact: true }).waitFor()
   expect(await page.getByLabel('Sentences').inputValue()).toBe('3')
 })
 
@@ -83,6 +89,24 @@ testConsole(
     expect(await balanceOf(opened), 'Enter in an input has run nothing').toBe(249_990)
     expect(await page.getByText('0.2', { exact: true }).count(), 'in the params and in the result').toBe(2)
   },
+)
+
+testConsole(
+  'many agents can be searched by name, description and endpoint',
+  async (opened) => {
+    const page = await opened.open('/agents')
+    const cards = page.getByRole('list', { name: 'Agents', exact: true }).getByRole('heading', { level: 2 })
+    await page.getByLabel('Search agents').fill('SUMMARI')
+    await expect.poll(() => cards.allInnerTexts()).toEqual(['Text tools'])
+    await page.getByLabel('Search agents').fill('helper 3')
+    await expect.poll(() => cards.allInnerTexts()).toEqual(['Helper 3'])
+    await opened.check('agents-search')
+    await page.getByLabel('Search agents').fill('nothing like this')
+    await page.getByText('No agent or endpoint contains “nothing like this”').waitFor()
+    await page.getByRole('button', { name: 'Clear search' }).click()
+    await page.getByRole('heading', { name: 'Assistant' }).waitFor()
+  },
+  { config: { ...quickstart, agents: [...quickstart.agents, ...helpers] } },
 )
 
 testConsole('Start chat opens a new chat with the agent, whose first message creates the session', async (opened) => {
