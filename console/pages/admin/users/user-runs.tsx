@@ -66,10 +66,11 @@ function columnsOf(userId: string): Column<TaskListItem>[] {
     {
       id: 'task',
       label: 'Task',
+      phone: 'title',
       cell: (task) => (
         <>
           <TaskName task={task} href={userTaskPath(userId, task.id)} />
-          <Text size="xs" c="dimmed">
+          <Text size="xs" c="dimmed" visibleFrom="sm">
             {task.errorCode}
           </Text>
         </>
@@ -78,9 +79,25 @@ function columnsOf(userId: string): Column<TaskListItem>[] {
     {
       id: 'status',
       label: 'Status',
+      phone: 'aside',
       cell: ({ errorCode, status }) => <StatusBadge status={taskLook(status, errorCode)} />,
     },
-    { id: 'cost', label: 'Cost', align: 'right', cell: (task) => <TaskCost task={task} /> },
-    { id: 'created', label: 'Created', align: 'right', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
+    { id: 'cost', label: 'Cost', align: 'right', phone: 'end', cell: (task) => <TaskCost task={task} /> },
+    {
+      id: 'created',
+      label: 'Created',
+      align: 'right',
+      phone: 'line',
+      cell: ({ createdAt, errorCode }) => (
+        <>
+          <TimeText at={createdAt} />
+          {errorCode && (
+            <Text component="span" inherit hiddenFrom="sm">
+              {`, ${errorCode}`}
+            </Text>
+          )}
+        </>
+      ),
+    },
   ]
 }

@@ -40,9 +40,15 @@ export function UserSessions({ userId }: { userId: string }) {
 }
 
 const columns: Column<SessionListItem>[] = [
-  { id: 'session', label: 'Session', cell: ({ id }) => <CopyText value={id} what="session ID" /> },
-  { id: 'agent', label: 'Agent', cell: ({ agentId }) => agentId },
-  { id: 'status', label: 'Status', cell: ({ status }) => <SessionBadge status={status} /> },
-  { id: 'messages', label: 'Messages', align: 'right', cell: ({ messageCount }) => messageCount },
-  { id: 'created', label: 'Created', align: 'right', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
+  { id: 'session', label: 'Session', phone: 'title', cell: ({ id }) => <CopyText value={id} what="session ID" /> },
+  { id: 'agent', label: 'Agent', phone: 'line', cell: ({ agentId }) => agentId },
+  { id: 'status', label: 'Status', phone: 'aside', cell: ({ status }) => <SessionBadge status={status} /> },
+  { id: 'messages', label: 'Messages', align: 'right', phone: 'hidden', cell: ({ messageCount }) => messageCount },
+  {
+    id: 'created',
+    label: 'Created',
+    align: 'right',
+    phone: 'end',
+    cell: ({ createdAt }) => <TimeText at={createdAt} />,
+  },
 ]

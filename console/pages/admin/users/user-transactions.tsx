@@ -13,7 +13,7 @@ import classes from '../admin.module.css'
 import { userTaskPath } from './user-task-path.ts'
 import { PastEnd } from '../past-end.tsx'
 
-const limit = 25
+const limit = 10
 
 const typeLabels: Readonly<Record<Transaction['type'], string>> = {
   credit: 'Credit',
@@ -59,39 +59,40 @@ const columns: Column<Transaction>[] = [
   {
     id: 'reason',
     label: 'Reason',
+    phone: 'title',
     cell: ({ description, sessionId, taskId, userId }) => (
       <>
-        {description}
-        {(taskId ?? sessionId) && (
-          <Text size="xs" c="dimmed" ff="monospace" fw={400}>
-            {taskId === undefined ? (
-              sessionId
-            ) : (
-              <PageLink href={userTaskPath(userId, taskId)} inherit>
-                {taskId}
-              </PageLink>
-            )}
-          </Text>
-        )}
+        {taskId === undefined ? description : <PageLink href={userTaskPath(userId, taskId)}>{description}</PageLink>}
+        <Text size="xs" c="dimmed" ff="monospace" visibleFrom="sm">
+          {taskId ?? sessionId}
+        </Text>
       </>
     ),
   },
-  { id: 'type', label: 'Type', cell: ({ type }) => <span className={classes.nowrap}>{typeLabels[type]}</span> },
+  {
+    id: 'type',
+    label: 'Type',
+    phone: 'hidden',
+    cell: ({ type }) => <span className={classes.nowrap}>{typeLabels[type]}</span>,
+  },
   {
     id: 'amount',
     label: 'Amount',
+    phone: 'aside',
     align: 'right',
     cell: ({ amountUsd }) => <Money usd={amountUsd} withPlus isExact />,
   },
   {
     id: 'after',
     label: 'Balance after',
+    phone: 'hidden',
     align: 'right',
     cell: ({ balanceAfterUsd }) => <Money usd={balanceAfterUsd} isExact />,
   },
   {
     id: 'when',
     label: 'Date',
+    phone: 'line',
     align: 'right',
     cell: ({ createdAt }) => (
       <span className={classes.nowrap}>
