@@ -679,6 +679,39 @@ export type Limits = {
   spendResetsAt: string | null
 }
 
+export type ListedUser = {
+  id: string
+  /** The user's email address; if there is none, a placeholder that receives no email */
+  email: string
+  /** The product's id for a user that it created; null for other users */
+  externalId: string | null
+  isAdmin: boolean
+  isSuspended: boolean
+  /** When the user was erased; null for other users */
+  erasedAt: string | null
+  /** Amount in USD with four fraction digits */
+  balanceUsd: string
+  /** Amount in USD with four fraction digits */
+  heldUsd: string
+  /** Refunded or disputed top-up amounts that the balance could not cover */
+  owedUsd: string
+  /** Total cost of turns that exceeded the balance, a cap or a limit and was not charged */
+  writtenOffUsd: string
+  /** The plan assigned to the user; null for the default plan */
+  plan: string | null
+  limits: OwnLimits
+  /** When the abuse block ends; null if there is none */
+  blockedUntil: string | null
+  /** When the block of tasks with connectors ends, which a failed task that had called a connector causes; null if there is none */
+  connectorsBlockedUntil: string | null
+  /** ISO 8601 UTC timestamp with milliseconds */
+  createdAt: string
+  /** Charges minus refunds in the last 30 UTC days, including today */
+  spentUsd: string
+  /** Last UTC day on which a task or chat turn of the user ended; null if none has */
+  activeOn: string | null
+}
+
 export type LogLine = {
   /** ISO 8601 UTC timestamp with milliseconds */
   at: string
@@ -2041,13 +2074,15 @@ export type Queries = {
       search?: string | undefined
       /** Returns only users with this plan. For the default plan, also users without a plan */
       plan?: string | undefined
+      /** `created` lists the oldest users first, `spent` those with the highest `spentUsd`, and `active` those with the latest `activeOn` */
+      order?: "created" | "spent" | "active" | undefined
       /** Page size */
       limit?: number | undefined
       /** Number of items to skip */
       offset?: number | undefined
     }
     output: {
-      users: User[]
+      users: ListedUser[]
       total: number
       limit: number
       offset: number

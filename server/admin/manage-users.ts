@@ -3,6 +3,7 @@ import { eraseUser as erase } from '../account/erase-account.ts'
 import { assertAgents, type Catalogue } from '../agents/config/catalogue.ts'
 import { actorOf, requirePlatform, platformOf, type AnyCaller } from '../procedures/caller.ts'
 import { changesOf, toOwnLimits } from '../billing/limit-schema.ts'
+import { dateOf } from '../billing/read-books.ts'
 import { secondsUntil } from '../billing/refusals.ts'
 import { must } from '../kernel/assert.ts'
 import { futureTime, isoTime, isoTimeOrNull, type Clock } from '../kernel/clock.ts'
@@ -26,22 +27,35 @@ import type {
 } from './user-schema.ts'
 
 const dayMs = 86_400_000
+/** Number of UTC days whose spending appears in the list of users. */
+const spentDays = 30
 
 export type UserParts = { store: Store; clock: Clock; log: Logger }
 
 export async function listUsers(
   { clock, store, defaultPlan = null }: UserParts & { defaultPlan?: string | null },
-  { caller, input: { limit, offset, plan, search } }: Change<z.output<typeof ListUsersInput>>,
+  { caller, input: { limit, offset, order, plan, search } }: Change<z.output<typeof ListUsersInput>>,
 ): Promise<z.output<typeof ListUsersOutput>> {
   const asked = {
     limit,
     offset,
+    order,
+    spentSince: Math.floor(clock.now() / dayMs) - spentDays + 1,
     ...reachOf(caller),
     ...(search !== undefined && { search }),
     ...(plan !== undefined && { plan, isDefaultPlan: plan === defaultPlan }),
   }
   const { total, users } = await store.listUsers(asked)
-  return { users: users.map((user) => toUser(user, clock)), total, limit, offset }
+  return {
+    users: users.map((user) => ({
+      ...toUser(user, clock),
+      spentUsd: formatUsd(user.spent),
+      activeOn: user.activeDay === null ? null : dateOf(user.activeDay),
+    })),
+    total,
+    limit,
+    offset,
+  }
 }
 
 type Change<Input> = { caller: AnyCaller; input: Input }

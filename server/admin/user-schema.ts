@@ -4,8 +4,10 @@ import { EndLoginInput, ListLoginsInput } from '../auth/logins/login-schema.ts'
 import { CreateKeyInput, KeyInput, ListKeysInput } from '../auth/keys/key-schema.ts'
 import { Email } from '../auth/logins/login-schema.ts'
 import { ExternalId } from '../auth/platform/external-id.ts'
+import { day } from '../billing/read-books.ts'
 import { OwnLimits, OwnLimitsInput } from '../billing/limit-schema.ts'
 import { ListSessionsInput } from '../chat/sessions/session-schema.ts'
+import { userOrders } from '../store/access/people-types.ts'
 import { ownedTypes } from '../store/accounts/account-types.ts'
 import { droppedLines, ListTasksInput, LogLine, Task } from '../tasks/task-schema.ts'
 import { isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
@@ -37,6 +39,11 @@ export type User = z.output<typeof User>
 
 const userId = resourceId
 
+export const ListedUser = User.extend({
+  spentUsd: usd.describe('Charges minus refunds in the last 30 UTC days, including today'),
+  activeOn: day.nullable().describe('Last UTC day on which a task or chat turn of the user ended; null if none has'),
+}).meta({ id: 'ListedUser' })
+
 export const ListUsersInput = z.object({
   search: z
     .string()
@@ -49,9 +56,15 @@ export const ListUsersInput = z.object({
     .max(63)
     .optional()
     .describe('Returns only users with this plan. For the default plan, also users without a plan'),
+  order: z
+    .enum(userOrders)
+    .default('created')
+    .describe(
+      '`created` lists the oldest users first, `spent` those with the highest `spentUsd`, and `active` those with the latest `activeOn`',
+    ),
   ...pageInput,
 })
-export const ListUsersOutput = z.object({ users: z.array(User), ...pageOutput })
+export const ListUsersOutput = z.object({ users: z.array(ListedUser), ...pageOutput })
 
 export const UserInput = z.object({ userId })
 export const EraseUserInput = EraseInput.extend({ userId })

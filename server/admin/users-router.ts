@@ -65,9 +65,9 @@ export const usersRouter = ({
           method: 'GET',
           path: '/api/users',
           operationId: 'listUsers',
-          summary: 'List users, oldest first (admins, platforms)',
+          summary: 'List users (admins, platforms)',
           description:
-            'Includes balances. `search` matches the email address or the external id. Platform keys do not see admins.',
+            'Includes balances and spending. `search` matches the email address or the external id. Platform keys do not see admins.',
           successDescription: 'One page of users and the total.',
           errorResponses: { 400: 'A parameter is invalid.', ...platformToo('users') },
         }),

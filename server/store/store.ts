@@ -27,6 +27,7 @@ import type {
   CreateLogin,
   CreateUser,
   CreateUserResult,
+  ListedUser,
   ListUsers,
   OpenIdentity,
   OpenIdentityResult,
@@ -301,7 +302,7 @@ export type Store = {
   findUser(email: string): Promise<UserRecord | undefined>
   getUser(userId: string): Promise<(UserAccount & { passwordHash: string | null }) | undefined>
   findOwner(id: string): Promise<Owner | undefined>
-  listUsers(input: ListUsers): Promise<{ users: UserAccount[]; total: number }>
+  listUsers(input: ListUsers): Promise<{ users: ListedUser[]; total: number }>
   /**
    * Updates a user, but never removes the last admin. Suspending a user ends the user's logins. Suspending a user or
    * removing admin rights also revokes the links that this user has created.

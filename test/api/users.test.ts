@@ -41,7 +41,15 @@ test('a user has exactly the documented fields', async () => {
   const blocked = { ...ada, blockedUntil: '2026-01-15T12:10:01.000Z' }
   expect(await expectStatus(200, browser.get(`/api/users/${userId}`))).toEqual(blocked)
   const { users, ...rest } = await expectStatus(200, browser.get('/api/users'))
-  expect(users).toEqual([expect.objectContaining({ email: 'admin@example.com', isAdmin: true }), blocked])
+  expect(users).toEqual([
+    expect.objectContaining({ email: 'admin@example.com', isAdmin: true, spentUsd: '0.0000', activeOn: null }),
+    { ...blocked, spentUsd: '0.0000', activeOn: '2026-01-15' },
+  ])
+  const inOrder = async (order: string) =>
+    (await expectStatus(200, browser.get(`/api/users?order=${order}`))).users.map(({ id }: { id: string }) => id)
+  expect(await inOrder('active')).toEqual([userId, users[0].id])
+  expect(await inOrder('spent')).toEqual([users[0].id, userId])
+  await expectStatus(400, browser.get('/api/users?order=name'))
   expect(rest).toEqual({ total: 2, limit: 50, offset: 0 })
   clock.advance(600_000)
   expect(await expectStatus(200, browser.get(`/api/users/${userId}`))).toEqual(ada)

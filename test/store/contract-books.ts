@@ -74,6 +74,49 @@ export function describeBooks(contractTest: ContractTest): void {
     expect(await world.verify()).toMatchObject({ ok: true, differences: [] })
   })
 
+  contractTest('lists users by spending in a period and by last activity', async (world) => {
+    const [spender, later, failing, idle] = [
+      await world.createUser(),
+      await world.createUser(),
+      await world.createUser(),
+      await world.createUser(),
+    ]
+    const first = Math.floor(world.clock.now() / dayMs)
+    const complete = async (userId: string, cost: number) => {
+      const { attempt, id: taskId } = await world.processing(userId, { cost })
+      await world.store.completeTask({ taskId, attempt, response })
+    }
+    await complete(spender, 60)
+    await complete(spender, 40)
+    world.clock.advance(dayMs)
+    await complete(later, 30)
+    world.clock.advance(dayMs)
+    const { attempt, id: taskId } = await world.processing(failing, { cost: 50 })
+    await world.store.failTask({ taskId, attempt, error: agentError, countsAsAbuse: true })
+    const list = async (input: object) => {
+      const { total, users } = await world.store.listUsers({ limit: 10, offset: 0, spentSince: first, ...input })
+      return { total, users: users.map(({ activeDay, id, spent }) => [id, spent, activeDay]) }
+    }
+    const rows = {
+      spender: [spender, 100, first],
+      later: [later, 30, first + 1],
+      failing: [failing, 0, first + 2],
+      idle: [idle, 0, null],
+    }
+    const inOrder = [rows.spender, rows.later, rows.failing, rows.idle]
+    expect(await list({})).toEqual({ total: 4, users: inOrder })
+    expect(await list({ order: 'spent' })).toEqual({ total: 4, users: inOrder })
+    expect(await list({ order: 'spent', offset: 1, limit: 2 })).toEqual({ total: 4, users: inOrder.slice(1, 3) })
+    expect((await list({ order: 'spent', spentSince: first + 1 })).users.slice(0, 2)).toEqual([
+      rows.later,
+      [spender, 0, first],
+    ])
+    expect((await list({ order: 'active' })).users).toEqual([rows.failing, rows.later, rows.spender, rows.idle])
+    const { email } = (await world.store.getUser(later))!
+    expect(await list({ order: 'active', search: email })).toEqual({ total: 1, users: [rows.later] })
+    expect(await list({ order: 'spent', search: 'nobody' })).toEqual({ total: 0, users: [] })
+  })
+
   contractTest('closes days and months, whose totals equal the sums', async (world) => {
     const users = [await world.createUser(100_000), await world.createUser(100_000)]
     const start = Math.floor(world.clock.now() / dayMs) + 1

@@ -29,7 +29,7 @@ export function describePeople(contractTest: ContractTest): void {
       connectorsBlockedUntil: null,
     }
     expect(await world.store.getAccount(userId)).toEqual(account)
-    const listed = { ...user, ...account, writtenOff: 0, plan: null, limits: {} }
+    const listed = { ...user, ...account, writtenOff: 0, plan: null, limits: {}, spent: 0, activeDay: null }
     expect(await world.store.listUsers(everyone)).toEqual({ users: [listed], total: 1 })
   })
 

@@ -67,8 +67,11 @@ test('reads a page of users in table order without sorting, and one user by key'
   expect(lists[0]!.plan).toEqual([
     expect.stringMatching(/^SEARCH users USING INTEGER PRIMARY KEY \(rowid>\? AND rowid<\?\)$/),
     expect.stringMatching(/^SEARCH accounts USING INDEX \S+ \(user_id=\?\)$/),
-    expect.stringMatching(/^CORRELATED SCALAR SUBQUERY/),
-    expect.stringMatching(/^SEARCH counters USING .*\(user_id=\? AND kind=\? AND part=\? AND status=\?\)$/),
+  ])
+  const ofBooks = ofUsers.flatMap(({ plan }) => plan.filter((step) => step.includes('book_days')))
+  expect([...new Set(ofBooks)]).toEqual([
+    'SEARCH book_days USING INDEX book_days_user (user_id=? AND day>?)',
+    'SEARCH book_days USING COVERING INDEX book_days_user (user_id=?)',
   ])
   const ofOne = ofUsers.filter(({ sql }) => /\b(?:id|email) = \?/.test(sql))
   expect(ofOne.length).toBeGreaterThanOrEqual(2)

@@ -62,13 +62,27 @@ export type CreateUser = {
 
 export type CreateUserResult = { outcome: 'created'; userId: string } | { outcome: 'refused'; reason: 'email-taken' }
 
-/** If `isDefaultPlan` is set, users without a plan are included. */
-export type ListUsers = Page & { search?: string; plan?: string; isDefaultPlan?: boolean; withoutAdmins?: boolean }
+/** `created` lists the oldest users first, `spent` the highest spending, and `active` the last active users. */
+export const userOrders = ['created', 'spent', 'active'] as const
+export type UserOrder = (typeof userOrders)[number]
+/**
+ * If `isDefaultPlan` is set, users without a plan are included. `spentSince` is the first UTC day whose spending counts.
+ */
+export type ListUsers = Page & {
+  search?: string
+  plan?: string
+  isDefaultPlan?: boolean
+  withoutAdmins?: boolean
+  order?: UserOrder
+  spentSince?: number
+}
 /**
  * `writtenOff` is the total chat cost that was not charged because it exceeded the balance, caps or spending limits.
  */
 export type UserAccount = UserRecord &
   AccountRecord & { writtenOff: Units; plan: string | null; limits: Partial<AccountLimits> }
+/** `activeDay` is the last UTC day on which a task or turn ended. Days are counted from 1970-01-01. */
+export type ListedUser = UserAccount & { spent: Units; activeDay: number | null }
 /** If `withoutAdmins` is set, admins are treated as unknown users. */
 export type UpdateUser = { userId: string; isSuspended?: boolean; isAdmin?: boolean; withoutAdmins?: boolean }
 export type UpdateUserResult =

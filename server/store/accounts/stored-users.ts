@@ -1,13 +1,16 @@
 import type { UserRecord } from './account-types.ts'
+import { must } from '../../kernel/assert.ts'
 import { newId } from '../../kernel/ids.ts'
 import type {
   CreateUser,
   CreateUserResult,
+  ListedUser,
   ListUsers,
   LoginCandidate,
   SetPassword,
   UpdateUser,
   UpdateUserResult,
+  UserOrder,
   UserAccount,
 } from '../access/people-types.ts'
 import type { AccountLimits } from '../limits/account-limits.ts'
@@ -44,10 +47,28 @@ const byId = statement<AccountRow & WithHash>(
   ({ least }) => `SELECT ${user}, ${columns('passwordHash')}, ${account}, ${writtenOff(least)} ${joined}
     WHERE id = :userId`,
 )
-const list = statement<AccountRow>(
+const spent = `coalesce((SELECT CAST(sum(charged - refunded) AS bigint) FROM book_days
+  WHERE book_days.user_id = users.id AND day >= :spentSince), 0)`
+const activeDay = '(SELECT max(day) FROM book_days WHERE book_days.user_id = users.id)'
+type Ranked = { id: string; value: number }
+const rankedBy = (name: UserOrder, value: string) =>
+  statement<Ranked>(
+    `user_ranked_${name}`,
+    (dialect) => `SELECT users.id AS id, ${value} AS value ${joined}
+      WHERE ${found(dialect, 'plan')} ORDER BY value DESC, users.${dialect.seq} LIMIT :limit`,
+  )
+const ranked = { spent: rankedBy('spent', spent), active: rankedBy('active', `coalesce(${activeDay}, 0)`) }
+const oldest = statement<{ id: string }>(
+  'user_oldest',
+  (dialect) => `SELECT id ${joined} WHERE ${found(dialect, 'plan')}
+    ORDER BY users.${dialect.seq} LIMIT :limit OFFSET :offset`,
+)
+// PostgreSQL computes the columns of all rows that OFFSET skips, so this statement reads only the page's users.
+const list = statement<AccountRow & Pick<ListedUser, 'spent' | 'activeDay'>>(
   'user_list',
-  (dialect) => `SELECT ${user}, ${account}, ${writtenOff(dialect.least)} ${joined}
-    WHERE ${found(dialect, 'plan')} ORDER BY users.${dialect.seq} LIMIT :limit OFFSET :offset`,
+  ({ least, members }) => `SELECT ${user}, ${account}, ${writtenOff(least)}, ${spent} AS spent,
+      ${activeDay} AS "activeDay"
+    ${joined} WHERE users.id IN (SELECT id FROM ${members(':ids')})`,
 )
 const count = statement<{ total: number }>(
   'user_count',
@@ -114,9 +135,11 @@ export function* getUser(on: Reads, userId: string): Op<(UserAccount & WithHash)
  */
 export function* listUsers(
   on: Reads,
-  { limit, offset, search = '', plan = '', isDefaultPlan = false, withoutAdmins = false }: ListUsers,
-): Op<{ users: UserAccount[]; total: number }> {
+  { limit, offset, order = 'created', search = '', plan = '', spentSince = 0, ...flags }: ListUsers,
+): Op<{ users: ListedUser[]; total: number }> {
+  const { isDefaultPlan = false, withoutAdmins = false } = flags
   const asked = {
+    spentSince,
     part: search.toLowerCase(),
     search,
     plan,
@@ -124,19 +147,31 @@ export function* listUsers(
     withAdmins: withoutAdmins ? 0 : 1,
   }
   const last = (yield* on.get(newest))!.seq ?? 0
-  const users: UserAccount[] = []
+  // Ranking reads a user's books, so its batches are smaller.
+  const batch = order === 'created' ? on.skippedPerTick : on.skippedPerTick / 10
+  let candidates: Ranked[] = []
+  let ids: string[] = []
   let total = 0
-  for (let after = 0; after < last; after += on.skippedPerTick) {
+  for (let after = 0; after < last; after += batch) {
     if (after > 0) yield* on.pause('users')
-    const piece = { ...asked, after, until: Math.min(last, after + on.skippedPerTick) }
+    const piece = { ...asked, after, until: Math.min(last, after + batch) }
     const matches = (yield* on.get(count, piece))!.total
     const left = Math.max(0, offset - total)
     total += matches
-    if (matches <= left || users.length === limit) continue
-    const rows = yield* on.all(list, { ...piece, limit: limit - users.length, offset: left })
-    users.push(...rows.map((row) => toAccount(row)))
+    if (order !== 'created') {
+      candidates = candidates.concat(yield* on.all(ranked[order], { ...piece, limit: offset + limit }))
+    } else if (matches > left && ids.length < limit) {
+      const page = yield* on.all(oldest, { ...piece, limit: limit - ids.length, offset: left })
+      ids.push(...page.map(({ id }) => id))
+    }
   }
-  return { users, total }
+  if (order !== 'created') {
+    candidates.sort((one, other) => other.value - one.value)
+    ids = candidates.slice(offset, offset + limit).map(({ id }) => id)
+  }
+  const rows = yield* on.all(list, { spentSince, ids: JSON.stringify(Object.fromEntries(ids.map((id) => [id, 0]))) })
+  const byId = new Map(rows.map((row) => [row.id, toAccount(row)]))
+  return { users: ids.map((id) => must(byId.get(id), 'users are never deleted')), total }
 }
 
 export function* updateUser(tx: Tx, input: UpdateUser): Op<UpdateUserResult> {

@@ -84,8 +84,18 @@ testConsole(
     await writeOff(service, { key, userId })
     const page = await opened.open('/admin/users')
     await page.getByRole('columnheader', { name: 'Written off' }).waitFor()
-    await page.getByRole('row', { name: /grace@example\.com Active \$0\.0000 \$0\.0000 \$2\.3456/ }).waitFor()
-    await page.getByRole('row', { name: /ada@example\.com .* \$25\.0000 \$0\.0000 \$0\.0000/ }).waitFor()
+    await page.getByRole('row', { name: /grace@example\.com Active \$0\.0000 \$10\.0000 \$2\.3456/ }).waitFor()
+    await page.getByRole('row', { name: /ada@example\.com .* \$25\.0000 \$0\.0000 \$0\.0000 Never/ }).waitFor()
+    for (const [order, email] of [
+      ['Highest spend', grace.email],
+      ['Oldest first', opened.visitor.email],
+      ['Last active', grace.email],
+    ] as const) {
+      await page.getByRole('textbox', { name: 'Order' }).click()
+      await page.getByRole('option', { name: order }).click()
+      await page.locator('tbody tr').first().filter({ hasText: email }).waitFor()
+    }
+    expect(new URL(page.url()).searchParams.get('order')).toBe('active')
     await opened.check('admin-users-written-off')
     await page.getByRole('link', { name: grace.email }).click()
     await page.getByRole('heading', { level: 1, name: grace.email }).waitFor()

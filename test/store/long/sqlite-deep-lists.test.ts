@@ -112,6 +112,8 @@ test('user searches run in batches without blocking the event loop', async () =>
         expect(users.map(({ id }) => id)).toEqual(expected.slice(offset, offset + 10))
         expect(total).toBe(expected.length)
         expect(turns).toBeGreaterThan(1)
+        const { users: ranked } = await store.listUsers({ ...asked, order: 'spent' })
+        expect(ranked.map(({ id }) => id)).toEqual(users.map(({ id }) => id))
       }
     }
   }

@@ -1,7 +1,6 @@
-import { Box, Button, Group, Stack, Text } from '@mantine/core'
+import { Box, Button, Group, Select, Stack, Text } from '@mantine/core'
 import { PlusIcon } from '@radix-ui/react-icons'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import type { User } from '../../../../client/client.ts'
 import { client } from '../../../app/api-client.ts'
 import { isFindable } from '../../../app/find-page.ts'
 import { useAccount } from '../../../app/use-account.ts'
@@ -9,6 +8,7 @@ import { PageCode } from '../../../parts/code/page-code.tsx'
 import { Snippets } from '../../../parts/code/snippets.tsx'
 import { DataTable, type Column } from '../../../parts/data-table.tsx'
 import { EmptyState } from '../../../parts/empty-state.tsx'
+import { dayName } from '../../../parts/text/day-name.ts'
 import { Money } from '../../../parts/text/money.tsx'
 import { PageHeader } from '../../../parts/page-header.tsx'
 import { PageLink } from '../../../parts/page-link.tsx'
@@ -28,15 +28,28 @@ import { OwnerOf } from './owner-of.tsx'
 import { UserStates } from './user-states.tsx'
 
 const limit = 50
+const orderNames = { created: 'Oldest first', spent: 'Highest spend', active: 'Last active' }
+
+type UserOrder = keyof typeof orderNames
+type ListInput = NonNullable<Parameters<typeof client.users.list>[0]>
+type ListedUser = Awaited<ReturnType<typeof client.users.list>>['users'][number]
 
 export function UsersPage() {
   const [search] = useSearchField('search')
   const [plan, setPlan] = useSearchField('plan')
+  const [orderText, setOrder] = useSearchField('order')
+  const order = Object.hasOwn(orderNames, orderText) ? (orderText as UserOrder) : 'created'
   const [offset, setOffset] = useOffset()
   const hasPlans = (useSystem().data?.plans.length ?? 0) > 0
   const ownId = useAccount().data?.userId
   const isId = isFindable(search, { isAdmin: true, userId: ownId ?? '' })
-  const input = { ...(search !== '' && { search }), ...(plan !== '' && { plan }), limit, ...(offset > 0 && { offset }) }
+  const input: ListInput = {
+    ...(search !== '' && { search }),
+    ...(plan !== '' && { plan }),
+    ...(order !== 'created' && { order }),
+    limit,
+    ...(offset > 0 && { offset }),
+  }
   const users = useQuery({
     queryKey: ['users', input],
     queryFn: ({ signal }) => client.users.list(input, { signal }),
@@ -65,7 +78,7 @@ export function UsersPage() {
     <>
       <PageHeader
         title="Users"
-        description="All accounts, oldest first."
+        description="All accounts. Spend is charges minus refunds in the last 30 days (UTC)."
         actions={
           <Button component={RouterLink} href={inviteHref} leftSection={<PlusIcon aria-hidden />}>
             Invite user
@@ -76,6 +89,14 @@ export function UsersPage() {
         <Box>
           <Group mb="sm" gap="sm">
             <SearchBox label="Search by email or ID" />
+            <Select
+              aria-label="Order"
+              data={Object.entries(orderNames).map(([value, label]) => ({ value, label }))}
+              value={order}
+              onChange={(next) => setOrder(next === null || next === 'created' ? '' : next)}
+              allowDeselect={false}
+              w={160}
+            />
             {hasPlans && <PlanSelect aria-label="Plan" none={() => 'All plans'} value={plan} onChange={setPlan} />}
           </Group>
           {isId ? (
@@ -92,7 +113,7 @@ export function UsersPage() {
                   ) : (
                     <DataTable
                       caption="Users"
-                      columns={columnsOf(ownId).filter(({ id }) => hasPlans || id !== 'plan')}
+                      columns={columnsOf(ownId, order).filter(({ id }) => hasPlans || id !== 'plan')}
                       rows={rows}
                       rowKey={({ id }) => id}
                     />
@@ -115,7 +136,7 @@ export function UsersPage() {
   )
 }
 
-function toQuery(input: Record<string, string | number>): Record<string, string> {
+function toQuery(input: object): Record<string, string> {
   return Object.fromEntries(Object.entries(input).map(([name, value]) => [name, String(value)]))
 }
 
@@ -124,7 +145,9 @@ function RareMoney({ usd }: { usd: string }) {
   return <Money usd={usd} {...(usd === '0.0000' && { c: 'dimmed' })} isExact />
 }
 
-function columnsOf(ownId: string | undefined): Column<User>[] {
+function columnsOf(ownId: string | undefined, order: UserOrder): Column<ListedUser>[] {
+  // A phone has room for one of these columns.
+  const phoneOf = (column: UserOrder) => (column === order ? 'end' : 'hidden')
   return [
     {
       id: 'email',
@@ -156,11 +179,11 @@ function columnsOf(ownId: string | undefined): Column<User>[] {
       cell: ({ balanceUsd }) => <Money usd={balanceUsd} isExact />,
     },
     {
-      id: 'held',
-      phone: 'hidden',
-      label: 'Held',
+      id: 'spent',
+      phone: phoneOf('spent'),
+      label: 'Spend, 30 days',
       align: 'right',
-      cell: ({ heldUsd }) => <RareMoney usd={heldUsd} />,
+      cell: ({ spentUsd }) => <RareMoney usd={spentUsd} />,
     },
     {
       id: 'written-off',
@@ -170,8 +193,15 @@ function columnsOf(ownId: string | undefined): Column<User>[] {
       cell: ({ writtenOffUsd }) => <RareMoney usd={writtenOffUsd} />,
     },
     {
+      id: 'active',
+      phone: phoneOf('active'),
+      label: 'Last active',
+      align: 'right',
+      cell: ({ activeOn }) => (activeOn === null ? 'Never' : dayName(activeOn, 'long')),
+    },
+    {
       id: 'created',
-      phone: 'end',
+      phone: phoneOf('created'),
       label: 'Created',
       align: 'right',
       cell: ({ createdAt }) => (
