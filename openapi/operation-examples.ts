@@ -24,6 +24,7 @@ const listedTask = {
   costUsd: '0.0100',
   refundedUsd: '0.0000',
   createdAt: '2026-11-23T02:00:37.735Z',
+  startedAt: '2026-11-23T02:00:37.740Z',
   completedAt: '2026-11-23T02:00:37.746Z',
 }
 
@@ -40,7 +41,6 @@ const task = {
   },
   error: null,
   attempt: 1,
-  startedAt: '2026-11-23T02:00:37.740Z',
 }
 
 const session = {

@@ -1201,7 +1201,7 @@ export type Task = {
   givenBackUsd?: string | undefined
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
-  /** When the task was first started; omitted until then */
+  /** When the current or last run started; omitted before the first */
   startedAt?: string | undefined
   /** When the task ended; omitted until then */
   completedAt?: string | undefined
@@ -1250,8 +1250,12 @@ export type TaskListItem = {
   costUsd: string
   /** Amount returned to the balance: the full charge if the task failed, the unused part of a metered charge if it completed, otherwise 0.0000 */
   refundedUsd: string
+  /** Amount charged at creation; only for a metered or token-priced task */
+  maxCostUsd?: string | undefined
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
+  /** When the current or last run started; omitted before the first */
+  startedAt?: string | undefined
   /** ISO 8601 UTC timestamp with milliseconds */
   completedAt?: string | undefined
   /** Error code of a failed task, such as CANCELED */
@@ -1474,7 +1478,7 @@ export type UserTask = {
   givenBackUsd?: string | undefined
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
-  /** When the task was first started; omitted until then */
+  /** When the current or last run started; omitted before the first */
   startedAt?: string | undefined
   /** When the task ended; omitted until then */
   completedAt?: string | undefined

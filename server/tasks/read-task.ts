@@ -1,4 +1,4 @@
-import type { TaskRecord } from '../store/tasks/task-types.ts'
+import type { TaskListItem as StoredListItem, TaskRecord } from '../store/tasks/task-types.ts'
 import type { z } from 'zod'
 import { receiptRates } from '../billing/written-rates.ts'
 import { isoTime } from '../kernel/clock.ts'
@@ -11,7 +11,16 @@ import type { StoredJson } from '../payloads/stored-json.ts'
 import type { Store } from '../store/store.ts'
 import type { TaskEnds } from './task-ends.ts'
 import type { LiveProgress } from './live-progress.ts'
-import type { ListTasksInput, ListTasksOutput, LogLine, ProgressLine, Task, TaskProgress } from './task-schema.ts'
+import type {
+  ExportTasksInput,
+  ListTasksInput,
+  ListTasksOutput,
+  LogLine,
+  ProgressLine,
+  Task,
+  TaskListItem,
+  TaskProgress,
+} from './task-schema.ts'
 
 type GetTask = {
   userId: string
@@ -56,10 +65,30 @@ export async function listTasks(
   store: Store,
   { input, userId }: { input: z.output<typeof ListTasksInput>; userId: string },
 ): Promise<z.output<typeof ListTasksOutput>> {
-  const { agentId, endpointId, include, keyId, limit, offset, outcome, search, status, tag } = input
+  const { include, limit, offset } = input
   const { list, range } = readRange('tasks', userId, input)
   const { next, tasks, total } = await store.listTasks({
     userId,
+    ...readFilters(input),
+    ...range,
+    withPreview: include === 'preview',
+    limit,
+    offset,
+  })
+  return { tasks: tasks.map(toListItem), total, limit, offset, ...nextOf(next, list) }
+}
+
+/** Returns the store's form of all filters except the times. */
+export function readFilters({
+  agentId,
+  endpointId,
+  keyId,
+  outcome,
+  search,
+  status,
+  tag,
+}: z.output<typeof ExportTasksInput>) {
+  return {
     ...(status && { status }),
     ...(outcome && { outcome }),
     ...(agentId !== undefined && { agentId }),
@@ -67,31 +96,27 @@ export async function listTasks(
     ...(keyId !== undefined && { keyId }),
     ...(tag && { tags: tag }),
     ...(search !== undefined && { search }),
-    ...range,
-    withPreview: include === 'preview',
-    limit,
-    offset,
-  })
+  }
+}
+
+export function toListItem(record: StoredListItem): TaskListItem {
+  const { completedAt, cost, errorCode, errorMessage, keyId, maxCost, preview, startedAt, status, tags } = record
   return {
-    tasks: tasks.map(({ cost, createdAt, completedAt, errorCode, errorMessage, givenBack, ...item }) => ({
-      id: item.id,
-      agentId: item.agentId,
-      endpointId: item.endpointId,
-      ...(item.keyId !== null && { keyId: item.keyId }),
-      status: item.status,
-      ...(item.tags && { tags: item.tags }),
-      costUsd: formatUsd(cost),
-      refundedUsd: refundedUsd({ cost, givenBack, status: item.status }),
-      createdAt: isoTime(createdAt),
-      ...(completedAt !== null && { completedAt: isoTime(completedAt) }),
-      ...(errorCode !== null && { errorCode }),
-      ...(item.preview !== null && { preview: item.preview }),
-      ...(errorMessage !== null && { errorMessage }),
-    })),
-    total,
-    limit,
-    offset,
-    ...nextOf(next, list),
+    id: record.id,
+    agentId: record.agentId,
+    endpointId: record.endpointId,
+    ...(keyId !== null && { keyId }),
+    status,
+    ...(tags && { tags }),
+    costUsd: formatUsd(cost),
+    refundedUsd: refundedUsd(record),
+    ...(maxCost !== null && { maxCostUsd: formatUsd(maxCost) }),
+    createdAt: isoTime(record.createdAt),
+    ...(startedAt !== null && { startedAt: isoTime(startedAt) }),
+    ...(completedAt !== null && { completedAt: isoTime(completedAt) }),
+    ...(errorCode !== null && { errorCode }),
+    ...(preview !== null && { preview }),
+    ...(errorMessage !== null && { errorMessage }),
   }
 }
 

@@ -102,6 +102,10 @@ const refundedUsd = usd.describe(
   'Amount returned to the balance: the full charge if the task failed, the unused part of a metered charge if it completed, otherwise 0.0000',
 )
 
+const maxChargeUsd = usd.optional().describe('Amount charged at creation; only for a metered or token-priced task')
+
+const startedAt = isoTimestamp.optional().describe('When the current or last run started; omitted before the first')
+
 const attempt = z.number().int().describe('Number of the current or last run; 0 before the first')
 
 const keyId = z
@@ -154,7 +158,7 @@ export const Task = z
     tags: tagsOutput,
     costUsd: usd,
     refundedUsd,
-    maxCostUsd: usd.optional().describe('Amount charged at creation; only for a metered or token-priced task'),
+    maxCostUsd: maxChargeUsd,
     rates: WrittenRates.optional().describe('Rates of the model that answered; only for a token-priced task'),
     tokens: TaskTokens.optional().describe('Tokens used; only for a completed token-priced task'),
     usage: z
@@ -165,7 +169,7 @@ export const Task = z
       .optional()
       .describe('Unused part of the charge; only for a completed metered or token-priced task'),
     createdAt: isoTimestamp,
-    startedAt: isoTimestamp.optional().describe('When the task was first started; omitted until then'),
+    startedAt,
     completedAt: isoTimestamp.optional().describe('When the task ended; omitted until then'),
     prunedAt: isoTimestamp
       .optional()
@@ -205,7 +209,7 @@ export const TaskEvent = z
 export type TaskEvent = z.output<typeof TaskEvent>
 export type ProgressEvent = Extract<TaskEvent, { type: 'progress' }>
 
-export const ListTasksInput = z.object({
+const taskFilters = {
   status: TaskStatus.optional().describe('Returns only tasks with this status'),
   outcome: z
     .enum(taskOutcomes)
@@ -226,12 +230,17 @@ export const ListTasksInput = z.object({
     .describe(
       'Returns only tasks whose input (field names and values) or error message contains this string, ignoring the case of A to Z. If an input is larger than 16 KB, only its first 1,024 characters are searched',
     ),
+}
+
+export const ListTasksInput = z.object({
+  ...taskFilters,
   include: z
     .enum(['preview'])
     .optional()
     .describe('If `preview`, each task includes the start of its input and of its error message'),
   ...cursorInput,
 })
+export const ExportTasksInput = z.object(taskFilters)
 
 export const TaskListItem = z
   .object({
@@ -243,7 +252,9 @@ export const TaskListItem = z
     tags: tagsOutput,
     costUsd: usd,
     refundedUsd,
+    maxCostUsd: maxChargeUsd,
     createdAt: isoTimestamp,
+    startedAt,
     completedAt: isoTimestamp.optional(),
     errorCode: z.string().optional().describe('Error code of a failed task, such as CANCELED'),
     preview: z.string().optional().describe('First 200 characters of the input as JSON; only with `include=preview`'),
@@ -253,5 +264,6 @@ export const TaskListItem = z
       .describe('First 200 characters of the error message of a failed task; only with `include=preview`'),
   })
   .meta({ id: 'TaskListItem' })
+export type TaskListItem = z.output<typeof TaskListItem>
 
 export const ListTasksOutput = z.object({ tasks: z.array(TaskListItem), ...pageOutput, ...cursorOutput })

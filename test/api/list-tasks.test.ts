@@ -68,6 +68,7 @@ test('lists tasks newest first with exactly their fields and filters by status a
         costUsd: '0.0100',
         refundedUsd: '0.0000',
         createdAt: '2026-01-15T12:00:02.000Z',
+        startedAt: '2026-01-15T12:00:02.000Z',
       },
       {
         id: failed,
@@ -79,6 +80,7 @@ test('lists tasks newest first with exactly their fields and filters by status a
         costUsd: '0.0100',
         refundedUsd: '0.0100',
         createdAt: '2026-01-15T12:00:01.000Z',
+        startedAt: '2026-01-15T12:00:01.000Z',
         completedAt: '2026-01-15T12:00:01.000Z',
       },
       {
@@ -90,6 +92,7 @@ test('lists tasks newest first with exactly their fields and filters by status a
         costUsd: '0.0100',
         refundedUsd: '0.0000',
         createdAt: '2026-01-15T12:00:00.000Z',
+        startedAt: '2026-01-15T12:00:00.000Z',
         completedAt: '2026-01-15T12:00:00.000Z',
       },
     ],

@@ -28,10 +28,8 @@ export function describeLists(contractTest: ContractTest): void {
     expect(tasks.map(({ id }) => id)).toEqual(ids.toReversed())
     expect(total).toBe(24)
     for (const item of tasks) {
-      const { agentId, endpointId, status, tags, cost, givenBack, createdAt, completedAt, error } = await world.read(
-        userId,
-        item.id,
-      )
+      const { agentId, endpointId, status, tags, cost, givenBack, createdAt, startedAt, completedAt, error } =
+        await world.read(userId, item.id)
       const errorCode = error?.code ?? null
       expect(item).toEqual({
         id: item.id,
@@ -44,7 +42,9 @@ export function describeLists(contractTest: ContractTest): void {
         tags,
         cost,
         givenBack,
+        maxCost: null,
         createdAt,
+        startedAt,
         completedAt,
         errorCode,
       })

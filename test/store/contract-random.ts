@@ -123,7 +123,7 @@ async function moveTask({ world: { clock, store }, model }: History, input: Move
   const { attempt } = ref
   if (input.kind === 'claim') {
     const claimed = await store.claimTask(task.id)
-    expect(typeof claimed === 'object' ? claimed.attempt : claimed).toBe(model.claim(task))
+    expect(typeof claimed === 'object' ? claimed.attempt : claimed).toBe(model.claim(task, now))
   } else if (input.kind === 'complete') {
     const usage = task.meters ? { usage: usageWithin(task, input.pages) } : {}
     const stored = await store.completeTask({ ...ref, response, ...usage })

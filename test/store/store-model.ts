@@ -17,6 +17,7 @@ export type ModelTask = {
   progress: string | null
   errorCode: string | null
   createdAt: number
+  startedAt: number | null
   completedAt: number | null
 }
 
@@ -83,14 +84,14 @@ export class StoreModel {
       errorCode: null,
       progress: null,
     }
-    this.tasks.push({ ...task, createdAt: now, completedAt: null })
+    this.tasks.push({ ...task, createdAt: now, startedAt: null, completedAt: null })
     if (key !== null) user.keys.set(key, { bodyHash, taskId, at: now })
     return 'accepted'
   }
 
-  claim(task: ModelTask): number | undefined {
+  claim(task: ModelTask, now: number): number | undefined {
     if (!task.isQueued) return undefined
-    Object.assign(task, { isQueued: false, status: 'processing', progress: null })
+    Object.assign(task, { isQueued: false, status: 'processing', progress: null, startedAt: now })
     return ++task.attempt
   }
 
@@ -155,18 +156,11 @@ export class StoreModel {
   listTasks(filter: { userId: string; status?: TaskStatus; agentId?: string }): TaskListItem[] {
     return this.tasks
       .filter((task) => Object.entries(filter).every(([name, value]) => task[name as keyof ModelTask] === value))
-      .map(({ id, agentId, endpointId, status, cost, givenBack, createdAt, completedAt, errorCode }) => ({
-        id,
-        agentId,
-        endpointId,
+      .map(({ attempt: _, isQueued: _1, meters, progress: _2, usage: _3, userId: _4, ...task }) => ({
+        ...task,
         keyId: null,
-        status,
         tags: null,
-        cost,
-        givenBack,
-        createdAt,
-        completedAt,
-        errorCode,
+        maxCost: meters && task.cost + task.givenBack,
         errorMessage: null,
         preview: null,
       }))

@@ -90,8 +90,20 @@ export type StoredTaskTokens = StoredTokens & {
 
 export type TaskListItem = Pick<
   TaskRecord,
-  'id' | 'agentId' | 'endpointId' | 'keyId' | 'status' | 'tags' | 'cost' | 'givenBack' | 'createdAt' | 'completedAt'
+  | 'id'
+  | 'agentId'
+  | 'endpointId'
+  | 'keyId'
+  | 'status'
+  | 'tags'
+  | 'cost'
+  | 'givenBack'
+  | 'createdAt'
+  | 'startedAt'
+  | 'completedAt'
 > & {
+  /** Amount charged at creation. Null for a fixed price. */
+  maxCost: Units | null
   errorCode: string | null
   /** Start of the input JSON, or null if no preview was requested. */
   preview: string | null
