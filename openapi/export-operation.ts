@@ -45,6 +45,27 @@ export function exportTransactionsOperation({ headers }: { headers: Json }, para
   }
 }
 
+export function exportTasksOperation({ headers }: { headers: Json }, parameters: unknown): Json {
+  const lines = 'application/x-ndjson'
+  return {
+    operationId: 'exportTasks',
+    tags: ['Tasks'],
+    summary: "Export the caller's tasks as CSV or JSON lines",
+    description:
+      'The response has one line per task, newest first. CSV is the default and starts with a line of column names. With `Accept: application/x-ndjson`, each line is a `TaskListItem` as JSON. `queuedMs` is the time between creation and start, and `ranMs` is the run time. Params and results are not included. Tasks that are created during the export are not part of it. Requires the `read` scope.',
+    security: [{ apiKey: [] }, { browserSession: [] }, { platformKey: [] }],
+    parameters,
+    responses: {
+      200: {
+        description: 'The tasks, as a file.',
+        headers,
+        content: { 'text/csv': { schema: { type: 'string' } }, [lines]: { schema: linesOf('TaskListItem', lines) } },
+      },
+      ...refusals({ 400: 'A parameter is invalid.', 429: 'An export of these tasks is already in progress.' }),
+    },
+  }
+}
+
 export const exportSchemas: Json = {
   ExportLine: {
     type: 'object',

@@ -1,10 +1,12 @@
 import type { AnyProcedure } from '@trpc/server'
 import { generateOpenApiDocument } from 'trpc-to-openapi'
 import type { z } from 'zod'
+import { ExportTransactionsInput } from '../server/account/account-schema.ts'
 import { must } from '../server/kernel/assert.ts'
 import { packageVersion } from '../server/kernel/package-version.ts'
 import { describedRouter, proceduresOf } from '../server/edge/root-router.ts'
 import { credentialsOf, definitionOf } from '../server/procedures/procedure.ts'
+import { ExportTasksInput } from '../server/tasks/task-schema.ts'
 import { chatOperation, chatSchemas } from './chat-operation.ts'
 import {
   chatErrors,
@@ -19,7 +21,12 @@ import {
   sharedErrors,
 } from './error-responses.ts'
 import { readChatOperation, readSessionChatOperation } from './read-chat-operations.ts'
-import { exportOperation, exportSchemas, exportTransactionsOperation } from './export-operation.ts'
+import {
+  exportOperation,
+  exportSchemas,
+  exportTasksOperation,
+  exportTransactionsOperation,
+} from './export-operation.ts'
 import { followOperation, taskEventSchemas } from './follow-operation.ts'
 import { nameSchemas } from './name-schemas.ts'
 import { operationExamples } from './operation-examples.ts'
@@ -145,10 +152,14 @@ export function createOpenApiDocument(): Json {
   document.paths['/api/sessions/{sessionId}/stream'] = { get: readSessionChatOperation(ofStreams) as Operation }
   document.paths['/api/tasks/{taskId}/events'] = { get: followOperation(ofStreams) as Operation }
   document.paths['/api/account/export'] = { get: exportOperation(ofStreams) as Operation }
-  const filters = must(document.paths['/api/transactions']?.['get']?.parameters, 'the list has filters').filter(
-    ({ name }) => ['type', 'sessionId', 'createdAfter', 'createdBefore'].includes(name as string),
-  )
+  const filtersOf = (path: string, schema: z.ZodObject) =>
+    must(document.paths[path]?.['get']?.parameters, 'the list has filters').filter(
+      ({ name }) => (name as string) in schema.shape,
+    )
+  const filters = filtersOf('/api/transactions', ExportTransactionsInput)
   document.paths['/api/transactions/export'] = { get: exportTransactionsOperation(ofStreams, filters) as Operation }
+  const taskFilters = filtersOf('/api/tasks', ExportTasksInput)
+  document.paths['/api/tasks/export'] = { get: exportTasksOperation(ofStreams, taskFilters) as Operation }
   document.paths['/api/payloads/{payloadId}'] = { get: payloadOperation() }
   document.components.schemas = {
     ...taskEventSchemas(),

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { csvRow } from '../kernel/csv-text.ts'
+import { csvRow, tagsText } from '../kernel/csv-text.ts'
 import type { ExportedTransaction, TransactionWork } from '../store/accounts/account-types.ts'
 import type { Store } from '../store/store.ts'
 import type { ExportTransactionsInput, Transaction } from './account-schema.ts'
@@ -17,10 +17,7 @@ const columns: Readonly<Record<string, (row: Row) => string | number | boolean |
   agentId: ({ agentId }) => agentId,
   endpointId: ({ endpointId }) => endpointId,
   keyId: ({ keyId }) => keyId,
-  tags: ({ tags }) =>
-    Object.entries(tags ?? {})
-      .map(([name, value]) => `${name}:${value}`)
-      .join(', '),
+  tags: ({ tags }) => tagsText(tags),
   taskId: ({ taskId }) => taskId,
   sessionId: ({ sessionId }) => sessionId,
   turnId: ({ turnId }) => turnId,

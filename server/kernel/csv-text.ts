@@ -2,6 +2,13 @@ export function csvRow(values: readonly (string | number | boolean | undefined)[
   return `${values.map((value) => csvCell(String(value ?? ''))).join(',')}\r\n`
 }
 
+/** Formats tags as one cell. */
+export function tagsText(tags: Readonly<Record<string, string>> | null | undefined): string {
+  return Object.entries(tags ?? {})
+    .map(([name, value]) => `${name}:${value}`)
+    .join(', ')
+}
+
 const plainNumber = /^-?\d+(?:\.\d+)?$/
 /**
  * Matches the start of a spreadsheet formula, at the start of the cell or after a character that some programs or

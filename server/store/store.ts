@@ -69,6 +69,7 @@ import type {
   FailTask,
   Interruption,
   LimitRefusal,
+  ExportTasks,
   ListTasks,
   ProgressNote,
   Taken,
@@ -93,7 +94,7 @@ import type {
   RateState,
 } from './limits/limit-types.ts'
 import type { PaymentStore } from './payments/payment-types.ts'
-import type { Listed, ListRange, Page, BoundedPage } from './list-place.ts'
+import type { Listed, ListPlace, ListRange, Page, BoundedPage } from './list-place.ts'
 import type { ConnectorGrantStore } from './connectors/grant-types.ts'
 import type { PlatformStore } from './platform/platform-types.ts'
 import type { LedgerReport } from './ledger/ledger-report.ts'
@@ -253,6 +254,8 @@ export type Store = {
   abandonedTasks(limit: number): Promise<{ id: string; endpointId: string; attempt: number }[]>
   getTask(input: { userId: string; taskId: string }): Promise<TaskRecord | undefined>
   listTasks(input: ListTasks): Promise<{ tasks: TaskListItem[] } & Listed>
+  /** Reads the next tasks of an export, newest first, starting after the position `after`. */
+  exportTasks(input: ExportTasks): Promise<{ tasks: TaskListItem[]; next?: ListPlace }>
   findIdempotent(of: { userId: string; operation: string; key: string }): Promise<UsedKey | undefined>
   requests: WireRequestStore
   readRate(of: RateOf): Promise<RateState>

@@ -59,10 +59,10 @@ function checkLines(content: Json, body: string): void {
 export function operationAt(method: string, target: string): Operation {
   const path = target.split('?')[0]!
   const fits = (template: string) => new RegExp(`^${template.replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(path)
-  return must(
-    operations.find((operation) => operation.method === method && fits(operation.path)),
-    `${method} ${path} is documented`,
-  )
+  const fitting = operations.filter((operation) => operation.method === method && fits(operation.path))
+  // Literal segments take precedence over parameters.
+  const operation = fitting.find((one) => one.path === path) ?? fitting[0]
+  return must(operation, `${method} ${path} is documented`)
 }
 
 const rateHeaders = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset']

@@ -101,7 +101,7 @@ export async function checkLogins(checker: Checker): Promise<void> {
 async function checkExport(parts: ReturnType<typeof partsOf>, browser: Browser): Promise<void> {
   const check = checkAs(parts, browser)
   const { store } = parts.service.app
-  const { audit, exportTransactions } = store
+  const { audit, exportTasks, exportTransactions } = store
   const { note } = audit
   const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   audit.note = async (act) => {
@@ -123,11 +123,24 @@ async function checkExport(parts: ReturnType<typeof partsOf>, browser: Browser):
   await reading.promise
   await check(429, path)
   await check(400, `${path}?type=other`)
+  const [readingTasks, readTasks] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  store.exportTasks = async (of) => {
+    readingTasks.resolve()
+    await readTasks.promise
+    return await exportTasks(of)
+  }
+  const ofTasks = 'GET /api/tasks/export'
+  const tasks = check(200, ofTasks)
+  await readingTasks.promise
+  await check(429, ofTasks)
+  await check(400, `${ofTasks}?status=other`)
   released.resolve()
   read.resolve()
-  await Promise.all([first, csv])
+  readTasks.resolve()
+  await Promise.all([first, csv, tasks])
   audit.note = note
   store.exportTransactions = exportTransactions
+  store.exportTasks = exportTasks
 }
 
 export async function checkInvitations(checker: Checker): Promise<void> {

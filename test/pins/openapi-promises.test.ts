@@ -42,7 +42,7 @@ test('the document is OpenAPI 3.1 and names the credentials that each operation 
     ],
     [
       [...key, 'platformKey'],
-      'listWebhooks getWebhook listWebhookDeliveries getWebhookDelivery getUsage listTransactions exportTransactions',
+      'listWebhooks getWebhook listWebhookDeliveries getWebhookDelivery getUsage listTransactions exportTransactions exportTasks',
     ],
     [[...key, 'platformKey', 'clientToken'], 'getAccount createTopup listTopups getTopup'],
     [[...key, 'platformKey', 'clientToken'], 'createTask listTasks getTask cancelTask followTask listAgents getAgent'],
@@ -141,6 +141,7 @@ test('every operation documents each status that it returns', () => {
       Object.entries({
         createTask: [...shared, ...body, 404, 409, 424, 429],
         listTasks: [...shared, 400],
+        exportTasks: [...shared, 400, 429],
         getTask: [...shared, 400, 404],
         followTask: [...shared, 400, 404, 429],
         cancelTask: [...shared, ...body, 404, 409],

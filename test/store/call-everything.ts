@@ -160,7 +160,7 @@ export async function callEverything({ person, platform, service, webhookId }: C
   answered(await stranger.post('/api/invitations/accept', { token: secret, password }), {
     what: 'POST /api/invitations/accept',
   })
-  for (const path of ['/api/account/export', '/api/transactions/export']) {
+  for (const path of ['/api/account/export', '/api/transactions/export', '/api/tasks/export']) {
     answered(await stranger.request('GET', path), { what: `GET ${path}` })
   }
   const { id: platformKeyId } = await ofAdmin('POST', '/api/platform-keys', { name: 'more', scopes: ['users'] })

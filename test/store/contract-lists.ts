@@ -1,5 +1,6 @@
-import { taskStatuses, taskOutcomes } from '../../server/store/tasks/task-types.ts'
+import { taskStatuses, taskOutcomes, type ExportTasks } from '../../server/store/tasks/task-types.ts'
 import { expect } from 'vitest'
+import type { ListPlace } from '../../server/store/list-place.ts'
 import type { ContractTest } from './store-contract.ts'
 import type { StoreWorld } from './store-world.ts'
 
@@ -111,6 +112,28 @@ export function describeLists(contractTest: ContractTest): void {
           expect(page.total).toBe(whole.total)
           seen.push(...page.tasks)
         }
+        expect(seen).toEqual(whole.tasks)
+      }
+    }
+  })
+
+  contractTest('an export has the whole list of every filter', async (world) => {
+    const userId = await world.createUser()
+    await fill(world, userId)
+    const { tasks } = await world.store.listTasks({ userId, ...all })
+    const times = { createdAfter: tasks[20]!.createdAt, createdBefore: tasks[3]!.createdAt }
+    const filters: Partial<ExportTasks>[] = [{}, { status: 'failed' }, { agentId: 'image' }, { outcome: 'failed' }]
+    filters.push({ endpointId: tasks[0]!.endpointId, ...times }, { search: 'a' }, { tags: ['a:b', 'c:d'] }, times)
+    for (const filter of filters) {
+      const whole = await world.store.listTasks({ userId, ...filter, ...all })
+      for (const limit of [1, 5, 100]) {
+        const seen = []
+        let after: ListPlace | undefined
+        do {
+          const page = await world.store.exportTasks({ userId, ...filter, ...(after && { after }), limit })
+          seen.push(...page.tasks)
+          after = page.next
+        } while (after)
         expect(seen).toEqual(whole.tasks)
       }
     }

@@ -5,6 +5,8 @@ import { client } from '../../app/api-client.ts'
 import { PageCode } from '../../parts/code/page-code.tsx'
 import { Snippets } from '../../parts/code/snippets.tsx'
 import { DataTable, type Column } from '../../parts/data-table.tsx'
+import { DownloadButton } from '../../parts/download/download-button.tsx'
+import { readCsv } from '../../parts/download/read-csv.ts'
 import { EmptyState } from '../../parts/empty-state.tsx'
 import { PageHeader } from '../../parts/page-header.tsx'
 import { Pager } from '../../parts/pager.tsx'
@@ -58,9 +60,17 @@ export function TasksPage() {
         title="Tasks"
         description="Agent runs of this account. Failed tasks are refunded in full."
         actions={
-          <Button component={RouterLink} href="/agents">
-            Run an agent
-          </Button>
+          <>
+            <DownloadButton
+              label="Download CSV"
+              fileName={`errand-tasks-${new Date().toISOString().slice(0, 10)}.csv`}
+              content={() => readCsv(`/api/tasks/export?${queryText(filters.input)}`)}
+              buttonProps={{ h: 36, disabled: !tasks.data?.total || foundId !== undefined }}
+            />
+            <Button component={RouterLink} href="/agents">
+              Run an agent
+            </Button>
+          </>
         }
       />
       <Stack gap="lg">

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http'
+import type { output, ZodType } from 'zod'
 import { ExportTransactionsInput } from '../../account/account-schema.ts'
 import { exportLines, type ExportParts } from '../../account/export-account.ts'
 import { transactionsCsv } from '../../account/transactions-csv.ts'
@@ -15,21 +17,25 @@ import { requireScope, type AnyCaller, type Caller } from '../../procedures/call
 import { holdAnswer } from '../../procedures/hold-answer.ts'
 import { requireReach } from '../../procedures/token-reach.ts'
 import type { CallerScope } from '../../store/access/key-types.ts'
+import { exportTasks } from '../../tasks/export-tasks.ts'
+import { ExportTasksInput } from '../../tasks/task-schema.ts'
 import { queryFields, readQuery } from './query-input.ts'
 
+const csvType = `${tableType}; charset=utf-8`
 const chunkChars = 65_536
 const retryAfterSeconds = 30
 
 export function exportRoutes(parts: ExportParts, stallMs: number): Route[] {
-  const fields = queryFields(ExportTransactionsInput)
+  const readTransactions = readerOf(ExportTransactionsInput)
+  const readTasks = readerOf(ExportTasksInput)
   return [
     exportRoute({
       path: '/api/account/export',
       operation: 'exportAccount',
       isAudited: true,
       scope: 'manage',
-      type: linesType,
-      fileName: (userId) => `errand-${userId}.ndjson`,
+      type: () => linesType,
+      fileName: (userId) => `errand-${userId}`,
       stallMs,
       open: () => async (userId) => {
         await parts.store.audit.note({ action: 'user.exported', userId })
@@ -40,22 +46,48 @@ export function exportRoutes(parts: ExportParts, stallMs: number): Route[] {
       path: '/api/transactions/export',
       operation: 'exportTransactions',
       scope: 'read',
-      type: `${tableType}; charset=utf-8`,
-      fileName: () => 'errand-transactions.csv',
+      type: () => csvType,
+      fileName: () => 'errand-transactions',
       stallMs,
       open({ query }) {
-        const parsed = ExportTransactionsInput.safeParse(readQuery(query, fields))
-        if (!parsed.success) throw badInput(parsed.error.issues)
-        return (userId) => transactionsCsv(parts.store, { input: parsed.data, userId })
+        const input = readTransactions(query)
+        return (userId) => transactionsCsv(parts.store, { input, userId })
+      },
+    }),
+    exportRoute({
+      path: '/api/tasks/export',
+      operation: 'exportTasks',
+      scope: 'read',
+      type: typeOfTasks,
+      fileName: () => 'errand-tasks',
+      stallMs,
+      open({ query, request }) {
+        const input = readTasks(query)
+        const isCsv = typeOfTasks(request) === csvType
+        return (userId) => exportTasks(parts.store, { input, isCsv, userId })
       },
     }),
   ]
 }
 
+function typeOfTasks({ headers: { accept = '' } }: IncomingMessage): string {
+  return accept.includes(linesType) ? linesType : csvType
+}
+
+function readerOf<Schema extends ZodType>(schema: Schema): (query: string) => output<Schema> {
+  const fields = queryFields(schema)
+  return (query) => {
+    const parsed = schema.safeParse(readQuery(query, fields))
+    if (!parsed.success) throw badInput(parsed.error.issues)
+    return parsed.data
+  }
+}
+
 type ExportRoute = Pick<Route, 'path' | 'operation' | 'isAudited'> & {
   scope: CallerScope
-  /** Media type of the file. */
-  type: string
+  /** Returns the media type of the file. */
+  type: (request: IncomingMessage) => string
+  /** Returns the file's name without the extension. */
   fileName: (userId: string) => string
   stallMs: number
   /** Throws if the query is invalid. */
@@ -63,7 +95,7 @@ type ExportRoute = Pick<Route, 'path' | 'operation' | 'isAudited'> & {
 }
 
 /** Streams a file as fast as the client reads. A user can have one export of each kind in progress. */
-function exportRoute({ fileName, open, scope, stallMs, type, ...route }: ExportRoute): Route {
+function exportRoute({ fileName, open, scope, stallMs, type: typeOf, ...route }: ExportRoute): Route {
   const exporting = new Set<string>()
   const requireOwn: (caller: AnyCaller) => asserts caller is Caller = (caller) => {
     requireScope(caller, scope)
@@ -76,11 +108,12 @@ function exportRoute({ fileName, open, scope, stallMs, type, ...route }: ExportR
     auth: requireOwn,
     form: restForm,
     async handle(routed) {
-      const { context, headers, response } = routed
+      const { context, headers, request, response } = routed
       const caller = must(context.caller, 'the route requires authentication')
       requireOwn(caller)
       const { userId } = caller
       const start = open(routed)
+      const type = typeOf(request)
       if (exporting.has(userId)) {
         const message = 'An export of this account is already in progress. Retry when it has ended.'
         throw new ErrandError('RATE_LIMIT_EXCEEDED', message, { isOtherRate: true, retryAfterSeconds })
@@ -92,7 +125,8 @@ function exportRoute({ fileName, open, scope, stallMs, type, ...route }: ExportR
         holdAnswer(context)
         const rate = await rateOf(context)
         if (rate) headers.push(...rateHeaders(rate))
-        headers.push('Content-Disposition', `attachment; filename="${fileName(userId)}"`)
+        const name = `${fileName(userId)}.${type === linesType ? 'ndjson' : 'csv'}`
+        headers.push('Content-Disposition', `attachment; filename="${name}"`)
         const { left } = streamReader(response, stallMs)
         const next = async () => {
           const chunk = await nextChunk(opened, { left, userId })

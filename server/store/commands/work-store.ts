@@ -82,6 +82,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     abandonedTasks: (limit) => engine.read((on) => reads.abandonedTasks(on, limit)),
     getTask: engine.taskOf(reads.getTask),
     listTasks: (input) => engine.read((on) => reads.listTasks(on, input), input.userId),
+    exportTasks: (input) => engine.read((on) => reads.exportTasks(on, input), input.userId),
     findIdempotent: (input) => engine.read((on) => findIdempotent(on, input)),
     requests: wireRequestStore(engine),
     findPayload: (payloadId) => engine.read((on) => reads.findPayload(on, payloadId)),

@@ -1,5 +1,6 @@
 import { isTimed, type Listed, type ListPlace } from '../list-place.ts'
 import {
+  type ExportTasks,
   type ListTasks,
   type TaskListItem,
   type TaskRecord,
@@ -18,6 +19,7 @@ import {
   placesOf,
   readDeepPage,
   readFilteredPage,
+  toPage,
   within,
 } from '../commands/deep-page.ts'
 import { columns, statement, type Dialect, type Statement } from '../commands/statement.ts'
@@ -186,15 +188,9 @@ export function* listPayloads(on: Reads, of: { afterId: string; limit: number })
 }
 
 export function* listTasks(on: Reads, of: ListTasks): Op<{ tasks: TaskListItem[] } & Listed> {
-  const { agentId, endpointId, keyId, outcome, search, tags = [], userId } = of
-  const status = of.status ?? (outcome && (outcome === 'completed' ? 'completed' : 'failed'))
-  const filters = { userId, ...(agentId !== undefined && { agentId }), ...(status && { status }) }
-  const isOfStatus = outcome === undefined || (outcome === 'completed' && status === outcome)
-  const isFiltered = [endpointId, keyId, search].some((one) => one !== undefined) || tags.length > 0 || !isOfStatus
-  if (isFiltered || isTimed(of)) {
-    const tag = yield* rarestTag(on, filters, tags)
-    const filtered =
-      tag === undefined ? inList(on, filters, { ...of, isFiltered }) : withOneTag(on, { ...filters, tag }, of)
+  const filters = indexedFilters(of)
+  if (isFiltered(of) || isTimed(of)) {
+    const filtered = yield* withFilters(on, of)
     const { rows, ...listed } = yield* readFilteredPage<ListRow>(on, of, filtered)
     return { tasks: rows.map(toItem), ...listed }
   }
@@ -207,7 +203,36 @@ export function* listTasks(on: Reads, of: ListTasks): Op<{ tasks: TaskListItem[]
   return { tasks: rows.map(toItem), total: yield* total, ...next }
 }
 
+/** Reads the next tasks of an export, newest first, starting after the position `after`. */
+export function* exportTasks(on: Reads, of: ExportTasks): Op<{ tasks: TaskListItem[]; next?: ListPlace }> {
+  const { after, limit, userId } = of
+  const filtered = yield* withFilters(on, of)
+  const piece = { ...filtered.piece, ...(after && { after }) }
+  const { rows, next } = filtered.isUnfiltered
+    ? toPage(yield* filtered.read({ ...piece, limit: limit + 1, offset: 0 }), limit)
+    : yield* readFilteredPage<ListRow>(on, { userId, limit, offset: 0 }, { ...filtered, piece, total: Infinity })
+  return { tasks: rows.map(toItem), ...(next && { next }) }
+}
+
 type Filters = { userId: string; agentId?: string; status?: TaskStatus }
+type AllFilters = Omit<ExportTasks, 'limit'> & { withPreview?: boolean }
+
+function indexedFilters({ agentId, outcome, userId, ...of }: AllFilters): Filters {
+  const status = of.status ?? (outcome && (outcome === 'completed' ? 'completed' : 'failed'))
+  return { userId, ...(agentId !== undefined && { agentId }), ...(status && { status }) }
+}
+
+/** Whether a filter other than the agent, the status and the time applies. */
+function isFiltered({ endpointId, keyId, outcome, search, status = 'completed', tags = [] }: AllFilters): boolean {
+  const isOfStatus = outcome === undefined || (outcome === 'completed' && status === outcome)
+  return !isOfStatus || tags.length > 0 || [endpointId, keyId, search].some((one) => one !== undefined)
+}
+
+function* withFilters(on: Reads, of: AllFilters): Op<Filtered<ListRow>> {
+  const filters = indexedFilters(of)
+  const tag = yield* rarestTag(on, filters, of.tags ?? [])
+  return tag === undefined ? inList(on, filters, of) : withOneTag(on, { ...filters, tag }, of)
+}
 
 function totalOf(on: Reads, { agentId, status, userId }: Filters): Answer<number> {
   return on.all(counters, { userId }).map((rows) => {
@@ -240,12 +265,12 @@ function* rarestTag(on: Reads, filters: Filters, tags: readonly string[]): Op<st
 }
 
 /** Scans all tasks with the given agent and status. */
-function inList(on: Reads, filters: Filters, of: ListTasks & { isFiltered: boolean }): Filtered<ListRow> {
+function inList(on: Reads, filters: Filters, of: AllFilters): Filtered<ListRow> {
   const isIndexed = isOfIndex(of)
   const { count, filtered, skip } = isIndexed ? ofUser : listFor(filters)
   const values = { agentId: null, ...filters, ...matchingOf(of), withPreview: of.withPreview ? 1 : 0 }
   return {
-    isUnfiltered: !of.isFiltered,
+    isUnfiltered: !isFiltered(of),
     isOfIndex: isIndexed,
     piece: pieceOf(of),
     skip: ({ limit, offset, ...piece }) => on.all(skip, { ...filters, ...placesOf(piece), limit, offset }),
@@ -255,13 +280,13 @@ function inList(on: Reads, filters: Filters, of: ListTasks & { isFiltered: boole
 }
 
 /** Whether the index `tasks_user` covers all filters. */
-function isOfIndex({ endpointId, keyId, outcome, search, status, tags = [] }: ListTasks): boolean {
+function isOfIndex({ endpointId, keyId, outcome, search, status, tags = [] }: AllFilters): boolean {
   const isOther = [outcome, search, status, tags[0]].some((one) => one !== undefined)
   return !isOther && (endpointId ?? keyId) !== undefined
 }
 
 /** Scans all tasks with `tag`, which is one of the filter's tags. */
-function withOneTag(on: Reads, { agentId, status, tag, userId }: Filters & { tag: string }, of: ListTasks) {
+function withOneTag(on: Reads, { agentId, status, tag, userId }: Filters & { tag: string }, of: AllFilters) {
   const { endpointId, keyId, search, tags = [], withPreview } = of
   const isUnfiltered = [agentId, status, endpointId, keyId, search, tags[1]].every((one) => one === undefined)
   const filters = { agentId: agentId ?? null, status: status ?? null, ...matchingOf(of) }

@@ -233,6 +233,8 @@ export type ListTasks = Page &
     withPreview?: boolean
   }
 
+export type ExportTasks = Omit<ListTasks, 'offset' | 'withPreview'>
+
 /**
  * The claimed task. `isLimited` is true if a limit on running tasks applies to it. `at-limit` means that such a limit
  * is reached. `blocked` means that the task failed because the user's connectors are blocked. Undefined means that the

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import { grace } from '../admin-second-person.ts'
@@ -46,6 +47,14 @@ testConsole(
     await page.getByRole('textbox', { name: 'Endpoint' }).click()
     await page.getByRole('option', { name: 'demo.fail' }).click()
     await page.getByText('1–1 of 1').waitFor()
+    const [file] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'Download CSV' }).click(),
+    ])
+    expect(file.suggestedFilename()).toMatch(/^errand-tasks-\d{4}-\d\d-\d\d\.csv$/)
+    const [names, ...rows] = (await readFile(await file.path(), 'utf8')).trimEnd().split('\r\n')
+    expect(names).toMatch(/^id,agentId,endpointId,status,errorCode,/)
+    expect(rows).toEqual([expect.stringMatching(`^${failed.id},demo,demo.fail,failed,AGENT_ERROR,`)])
     await page.getByRole('button', { name: 'Clear filters' }).first().click()
     await page.getByRole('textbox', { name: 'API key' }).click()
     await page.getByRole('option', { name: new RegExp(other.slice(-4)) }).click()

@@ -222,7 +222,15 @@ function typed(operation: Operation, query: Draft['query']): Json {
   )
 }
 
-const streams = new Set(['chat', 'readChat', 'readSessionChat', 'followTask', 'exportAccount', 'exportTransactions'])
+const streams = new Set([
+  'chat',
+  'readChat',
+  'readSessionChat',
+  'followTask',
+  'exportAccount',
+  'exportTransactions',
+  'exportTasks',
+])
 const called = served.filter(({ id }) => !streams.has(id))
 
 const answered = new Set<string>()

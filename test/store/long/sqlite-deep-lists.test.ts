@@ -1,7 +1,14 @@
 import { expect, test } from 'vitest'
 import { insertTasks } from '../../../bench/bench-data.ts'
+import type { Store } from '../../../server/store/store.ts'
+import type { ExportTasks, TaskListItem } from '../../../server/store/tasks/task-types.ts'
 import { startService } from '../../support/test-service.ts'
 import { withRaw } from '../sqlite-engine.ts'
+
+async function exported(store: Store, of: ExportTasks): Promise<TaskListItem[]> {
+  const { next, tasks } = await store.exportTasks(of)
+  return next ? [...tasks, ...(await exported(store, { ...of, after: next }))] : tasks
+}
 
 test('deep pages match the whole list and are read without blocking the event loop', async () => {
   const service = await startService()
@@ -79,6 +86,7 @@ test('lists by tag or time scan in batches without blocking the event loop', asy
       expect(following.tasks).toEqual(expected.slice(offset + 10, offset + 20))
       expect(following.total).toBe(expected.length)
     }
+    expect(await exported(store, { userId, ...filter, limit: 5000 })).toEqual(expected)
   }
   await service.stop()
 })

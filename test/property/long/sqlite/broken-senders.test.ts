@@ -175,7 +175,7 @@ const forKeys = named.filter(
 )
 /** Operations that need each scope. The document does not contain this. */
 const scopeOf: Record<Scope, RegExp> = {
-  read: /^(?:get(?!Key$)|followTask|exportTransactions|read|list(?!Keys|Logins|ConnectorTools))/,
+  read: /^(?:get(?!Key$)|followTask|export(?:Transactions|Tasks)|read|list(?!Keys|Logins|ConnectorTools))/,
   execute:
     /^(?:create(?:Task|Session|Quote)|cancelTask|(?:update|delete)Session|chat|stopChat|testConnector|listConnectorTools|callConnectorTool)/,
   manage:
