@@ -71,7 +71,10 @@ const looks: Partial<Record<BadgeStatus, 'good' | 'bad'>> = { completed: 'good',
 function momentsOf(task: Task, transactions: readonly Transaction[]): Moment[] {
   const { attempt, completedAt, createdAt, error, expiresAt, progress, progressLog, startedAt, status } = task
   const between = (from: string, to: string) => durationText(Date.parse(to) - Date.parse(from))
+  const isCharge = ({ type }: Transaction) => type === 'task_charge'
+  // In the order of events that happen in the same millisecond, which the stable sort keeps.
   const moments: Moment[] = [{ key: 'created', at: createdAt, what: 'Created' }]
+  moments.push(...transactions.filter(isCharge).map(toMoment))
   if (startedAt !== undefined) {
     const what = attempt > 1 ? `Started, attempt ${attempt}` : 'Started'
     moments.push({ key: 'begun', at: startedAt, what, more: `queued ${between(createdAt, startedAt)}` })
@@ -83,16 +86,16 @@ function momentsOf(task: Task, transactions: readonly Transaction[]): Moment[] {
     const more = startedAt === undefined ? undefined : `ran ${between(startedAt, completedAt)}`
     moments.push({ key: 'ended', at: completedAt, what, more, ...(look && { look }) })
   }
-  // The service lists transactions newest first. Reversed, the charge follows the creation and the refund follows the
-  // end.
-  for (const { amountUsd, createdAt: at, id, type } of transactions.toReversed()) {
-    moments.push({ key: id, at, what: amounts[type] ?? type, usd: amountUsd })
-  }
+  moments.push(...transactions.filter((one) => !isCharge(one)).map(toMoment))
   const sorted = moments.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at))
   if (isOpen(task) && startedAt === undefined && expiresAt !== undefined) {
     sorted.push({ key: 'expiry', at: expiresAt, what: 'Expires if not started', look: 'ahead' })
   }
   return sorted
+}
+
+function toMoment({ amountUsd, createdAt: at, id, type }: Transaction): Moment {
+  return { key: id, at, what: amounts[type] ?? type, usd: amountUsd }
 }
 
 function progressText({ fraction, message }: NonNullable<Task['progress']>): string {

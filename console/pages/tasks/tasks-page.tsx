@@ -152,7 +152,7 @@ const columns: Column<TaskListItem>[] = [
     cell: ({ errorCode, status }) => <StatusBadge status={taskLook(status, errorCode)} />,
   },
   { id: 'created', label: 'Created', phone: 'note', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
-  { id: 'completed', label: 'Duration', align: 'right', phone: 'hidden', cell: completedAfter },
+  { id: 'ran', label: 'Run time', align: 'right', phone: 'hidden', cell: (task) => <RunTime task={task} /> },
   { id: 'cost', label: 'Cost', align: 'right', phone: 'end', cell: (task) => <TaskCost task={task} /> },
 ]
 
@@ -175,17 +175,15 @@ function lineOf(json: string): string {
     .trim()
 }
 
-function completedAfter({ completedAt, createdAt }: TaskListItem) {
-  if (completedAt === undefined)
-    return (
-      <Text component="span" c="dimmed" inherit aria-label="Not completed">
-        –
-      </Text>
-    )
+/** The run time without the time in the queue, as on the task's page. */
+function RunTime({ task: { completedAt, startedAt } }: { task: TaskListItem }) {
+  if (startedAt !== undefined && completedAt !== undefined) {
+    return durationText(Date.parse(completedAt) - Date.parse(startedAt))
+  }
   return (
-    <time dateTime={completedAt} title={completedAt}>
-      {durationText(Date.parse(completedAt) - Date.parse(createdAt))}
-    </time>
+    <Text component="span" c="dimmed" inherit aria-label={completedAt === undefined ? 'Not ended' : 'Never started'}>
+      –
+    </Text>
   )
 }
 

@@ -115,6 +115,41 @@ testConsole(
   { config: { ...config, retention: { tasksDays: 7 } }, clock },
 )
 
+testConsole(
+  'the list and the page of a task show the same run time, and simultaneous events are in order',
+  async (opened) => {
+    const { page, service, visitor } = opened
+    const { store } = service.app
+    const key = await service.createKey(visitor.userId)
+    const run = async (runMs: number) => {
+      const { taskId } = (await service.createTask(key, 'figures.give', {})).body
+      clock.advance(runMs * 2)
+      await store.claimTask(taskId)
+      clock.advance(runMs)
+      const error = { code: 'AGENT_ERROR', message: 'It failed.', details: '' }
+      await store.failTask({ taskId, attempt: 1, error, countsAsAbuse: false })
+      return taskId as string
+    }
+    const slow = await run(2000)
+    const quick = await run(0)
+    await opened.open('/tasks')
+    await page
+      .getByRole('row', { name: `…${slow.slice(-8)}` })
+      .getByRole('cell', { name: '2.0 s', exact: true })
+      .waitFor()
+    await opened.open(`/tasks/${slow}`)
+    await page.getByText('2.0 s', { exact: true }).waitFor()
+    await page.getByText('queued 4.0 s').waitFor()
+    await opened.open(`/tasks/${quick}`)
+    const timeline = page.getByRole('list').filter({ has: page.getByText('Started', { exact: true }) })
+    await timeline.getByText('Refunded in full').waitFor()
+    const events = timeline.getByRole('listitem')
+    const names = await events.evaluateAll((items) => items.map((item) => item.firstChild?.textContent))
+    expect(names).toEqual(['Created', 'Charged', 'Started', 'Failed', 'Refunded in full'])
+  },
+  { config, clock, limits: { taskConcurrency: 0 } },
+)
+
 testConsole('the profile of a table with seven columns is one table, and fits on a screen', async (opened) => {
   const { service, visitor } = opened
   const key = await service.createKey(visitor.userId)
