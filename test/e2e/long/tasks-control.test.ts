@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { defineConfig, defineEndpoint } from 'errand'
 import { expect } from 'vitest'
 import { z } from 'zod'
@@ -310,11 +311,13 @@ testConsole(
     const { store } = opened.service.app
     const { userId } = opened.visitor
     await expect.poll(async () => (await store.getTask({ userId, taskId: running }))?.status).toBe('processing')
+    await create(opened, {})
+    await setTimeout(5)
     const page = await opened.open(`/tasks/${await create(opened, {})}`)
-    await page.getByText('Your account can run at most 1 task at a time.').waitFor()
+    await page.getByText('Your account can run at most 1 task at a time. This task is 2nd in line.').waitFor()
     await opened.check('task-queued-by-plan')
-    await page.getByRole('link', { name: 'View running tasks' }).click()
-    await page.getByRole('link', { name: `…${running.slice(-8)}` }).waitFor()
+    await page.getByRole('link', { name: 'View running task', exact: true }).click()
+    await page.waitForURL(`**/tasks/${running}`)
   },
   { config: { ...config, plans: { one: { tasksAtWork: 1 } }, defaultPlan: 'one' }, limits: { drainSeconds: 1 } },
 )
