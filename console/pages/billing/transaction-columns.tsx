@@ -15,7 +15,7 @@ export const transactionColumns: readonly Column<Transaction>[] = [
     phone: 'title',
     cell: (transaction) => <Subject transaction={transaction} />,
   },
-  { id: 'type', label: 'Type', phone: 'hidden', cell: ({ type }) => <TypeBadge type={type} /> },
+  { id: 'type', label: 'Type', phone: 'hidden', cell: (transaction) => <TypeBadge transaction={transaction} /> },
   { id: 'created', label: 'Date', phone: 'line', cell: ({ createdAt }) => <TimeText at={createdAt} isExact /> },
   {
     id: 'amount',

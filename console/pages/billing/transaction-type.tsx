@@ -23,6 +23,9 @@ export function isTransactionType(text: string): text is TransactionType {
   return Object.hasOwn(transactionTypes, text)
 }
 
-export function TypeBadge({ type }: { type: TransactionType }) {
-  return <IconBadge {...transactionTypes[type]} />
+export function TypeBadge({ transaction: { taskId, type } }: { transaction: Pick<Transaction, 'taskId' | 'type'> }) {
+  const isUnused = type === 'adjustment' && taskId !== undefined
+  return (
+    <IconBadge {...transactionTypes[isUnused ? 'task_refund' : type]} {...(isUnused && { label: 'Unused part' })} />
+  )
 }

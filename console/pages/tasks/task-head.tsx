@@ -13,7 +13,10 @@ export function taskMark({ error, status }: Task): string {
   return marks[taskLook(status, error?.code)] ?? ''
 }
 
-type Headed = Pick<Task, 'completedAt' | 'costUsd' | 'createdAt' | 'error' | 'refundedUsd' | 'startedAt' | 'status'>
+type Headed = Pick<
+  Task,
+  'completedAt' | 'costUsd' | 'createdAt' | 'error' | 'maxCostUsd' | 'refundedUsd' | 'startedAt' | 'status'
+>
 
 export function TaskHead({ agentName, task }: { agentName?: string; task: Headed }) {
   const { completedAt, createdAt, error, startedAt, status } = task

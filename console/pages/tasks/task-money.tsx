@@ -6,7 +6,7 @@ import { Money } from '../../parts/text/money.tsx'
 import { PageLink } from '../../parts/page-link.tsx'
 import { Panel } from '../../parts/panel.tsx'
 import { receiptPath } from '../billing/receipt-path.ts'
-import { wholeRefundUsd } from './task-cost.tsx'
+import { isMaximum, TaskCost, wholeRefundUsd } from './task-cost.tsx'
 import { useTaskTransactions } from './use-task-transactions.ts'
 
 const names: Partial<Record<Transaction['type'], string>> = {
@@ -52,6 +52,7 @@ function usageText({ usage }: Task): string | undefined {
 
 function NetCost({ task }: { task: Task }) {
   const refunded = wholeRefundUsd(task)
+  if (isMaximum(task)) return <TaskCost task={task} />
   if (refunded === undefined) return <Money usd={task.costUsd} fw={600} isExact />
   return (
     <>

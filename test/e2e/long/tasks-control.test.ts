@@ -287,6 +287,7 @@ testConsole(
     const bar = page.getByRole('progressbar', { name: 'Task progress' })
     await page.getByText('33 %, Read page 1 of 3').first().waitFor()
     expect(await bar.getAttribute('aria-valuenow')).toBe('33')
+    await page.getByText('up to $0.0100 held').first().waitFor()
     await opened.check('task-progress')
     turnPage()
     await page.getByText('66 %, Read page 2 of 3').first().waitFor()
@@ -300,6 +301,10 @@ testConsole(
     expect(await timeline.getByText('+$0.0040').count()).toBe(1)
     await page.getByRole('link', { name: /24\.99/ }).waitFor()
     await opened.check('task-metered')
+    await opened.open('/tasks')
+    await page.getByRole('row', { name: /long\.read .* \$0\.0060$/ }).waitFor()
+    await opened.open('/billing')
+    await page.getByRole('row', { name: /^Unused part of task long\.read Unused part .* \+\$0\.0040/ }).waitFor()
   },
   { config, limits: { drainSeconds: 1 } },
 )
