@@ -9,10 +9,10 @@ export type Column<Row> = {
   /** Hides the label visually, for example for a column of buttons. */
   isLabelHidden?: boolean
   /**
-   * Position of the column on phones. If any column sets this, a row becomes two lines: the first column and `aside`,
-   * then `line`, `note` and `end`. Otherwise, a row becomes a list of labels and values.
+   * Position of the column on phones. If any column sets this, a row becomes two lines: `title`, `middle` and `aside`,
+   * then `line` and `end`. Otherwise, a row becomes a list of labels and values.
    */
-  phone?: 'title' | 'aside' | 'line' | 'note' | 'end' | 'hidden'
+  phone?: 'title' | 'middle' | 'aside' | 'line' | 'end' | 'hidden'
 }
 
 type DataTableProps<Row> = {

@@ -13,9 +13,11 @@ type TaskNameProps = {
   task: Pick<TaskListItem, 'endpointId' | 'id'>
   /** Default: the user's own page of the task. */
   href?: string
+  /** Hides the id on phones, where the row also shows the input. */
+  isShort?: boolean
 }
 
-export function TaskName({ href, task: { endpointId, id } }: TaskNameProps) {
+export function TaskName({ href, isShort, task: { endpointId, id } }: TaskNameProps) {
   const [pathname] = useLocation()
   const listQuery = useListQuery()
   // The query of other pages, such as the overview's period, does not belong to a list of tasks.
@@ -23,7 +25,10 @@ export function TaskName({ href, task: { endpointId, id } }: TaskNameProps) {
   return (
     <span title={id}>
       <PageLink href={`${href ?? `/tasks/${encodeURIComponent(id)}`}${query}`}>
-        {endpointId} <span className={classes.id}>…{id.slice(-idEnd)}</span>
+        {endpointId}{' '}
+        <span className={classes.id} data-is-short={isShort}>
+          …{id.slice(-idEnd)}
+        </span>
       </PageLink>
     </span>
   )

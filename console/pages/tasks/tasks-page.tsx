@@ -143,7 +143,7 @@ function toListItem(task: Task): TaskListItem {
 }
 
 const columns: Column<TaskListItem>[] = [
-  { id: 'id', label: 'Task', phone: 'title', cell: (task) => <TaskName task={task} /> },
+  { id: 'id', label: 'Task', phone: 'title', cell: (task) => <TaskName task={task} isShort /> },
   { id: 'input', label: 'Input or error', phone: 'line', cell: (task) => <TaskLine task={task} /> },
   {
     id: 'status',
@@ -151,9 +151,9 @@ const columns: Column<TaskListItem>[] = [
     phone: 'aside',
     cell: ({ errorCode, status }) => <StatusBadge status={taskLook(status, errorCode)} />,
   },
-  { id: 'created', label: 'Created', phone: 'note', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
+  { id: 'created', label: 'Created', phone: 'end', cell: ({ createdAt }) => <TimeText at={createdAt} /> },
   { id: 'ran', label: 'Run time', align: 'right', phone: 'hidden', cell: (task) => <RunTime task={task} /> },
-  { id: 'cost', label: 'Cost', align: 'right', phone: 'end', cell: (task) => <TaskCost task={task} /> },
+  { id: 'cost', label: 'Cost', align: 'right', phone: 'middle', cell: (task) => <TaskCost task={task} /> },
 ]
 
 /** The error message of a failed task, or else the start of its input, in one line. */

@@ -29,6 +29,18 @@ testConsole(
     await table.getByText('INV 1357 is missing').first().waitFor()
     await table.getByText('Order 30').first().waitFor()
     await opened.check('tasks-rows')
+    const desktop = page.viewportSize()!
+    await page.setViewportSize({ width: 390, height: 844 })
+    const heights = await table.locator('tbody tr').evaluateAll((rows) => rows.map((row) => row.clientHeight))
+    expect(heights).toHaveLength(25)
+    expect(Math.max(...heights)).toBeLessThanOrEqual(80)
+    const failedRow = table.getByRole('row', { name: 'INV 1357 is missing' })
+    for (const text of ['demo.fail', 'INV 1357 is missing', 'Failed', 'just now']) {
+      const shown = failedRow.getByText(text)
+      const isCut = (element: Element) => element.scrollWidth > element.clientWidth && element.clientWidth > 0
+      expect([await shown.isVisible(), await shown.evaluate(isCut)], text).toEqual([true, false])
+    }
+    await page.setViewportSize(desktop)
 
     await page.getByLabel('Search inputs and errors').fill('inv 1357')
     await page.getByText('1–1 of 1').waitFor()
