@@ -1965,11 +1965,11 @@ export type Queries = {
       limit?: number | undefined
       /** Returns only top-ups of this user */
       userId?: string | undefined
-      /** First UTC day of the top-ups and totals; requires `to`. The period can have at most 1,100 days */
+      /** First UTC day; the period can have at most 1,100 days */
       from?: string | undefined
-      /** Last UTC day of the top-ups and totals; requires `from` */
+      /** Last UTC day, today by default; later days are omitted */
       to?: string | undefined
-      /** Number of UTC days covered by the totals, including today; ignored if `from` is given */
+      /** Number of UTC days up to `to`; ignored if `from` is given */
       days?: number | undefined
     }
     output: {

@@ -4,9 +4,8 @@ import { changePassword } from '../auth/logins/change-password.ts'
 import type { LoginAccess } from '../auth/logins/log-in.ts'
 import { ChangePasswordInput } from '../auth/logins/login-schema.ts'
 import { must } from '../kernel/assert.ts'
-import { futureTime, isoTime, isoTimeOrNull, type Clock, type EpochMs } from '../kernel/clock.ts'
+import { futureTime, isoTime, isoTimeOrNull, type Clock } from '../kernel/clock.ts'
 import type { Caller } from '../procedures/caller.ts'
-import { badField } from '../kernel/errors.ts'
 import { formatUsd } from '../kernel/money.ts'
 import type { Store } from '../store/store.ts'
 import { Confirmation } from '../kernel/wire-types.ts'
@@ -16,7 +15,7 @@ import { procedure, router, withScope, withWrite } from '../procedures/procedure
 import { Account, Usage, UsageInput } from './account-schema.ts'
 import { UpdateAccountInput } from '../payments/payment-account-schema.ts'
 import { toLimits } from '../billing/limit-schema.ts'
-import { dateOf, daysOf } from '../billing/read-books.ts'
+import { periodDays } from '../billing/read-books.ts'
 import type { SpendStep } from '../store/accounts/account-types.ts'
 import type { SpendSums } from './spend-sums.ts'
 import { eraseAccount, EraseAccountInput } from './erase-account.ts'
@@ -112,7 +111,7 @@ export const accountRouter = (parts: AccountParts) =>
         withScope('read', async ({ ctx, input }) => {
           const { userId } = ctx.caller
           const now = parts.clock.now()
-          const { fromDay, toDay } = usageDays(input, now)
+          const { fromDay, toDay } = periodDays(input, now)
           const days = await parts.spendDays.read(userId, { from: fromDay, to: toDay - 1 })
           const lastHour = Math.min(toDay * 24 - 1, Math.floor(now / hourMs))
           const hours =
@@ -189,14 +188,6 @@ export const accountRouter = (parts: AccountParts) =>
         ),
       ),
   })
-
-function usageDays({ days, from, to }: z.output<typeof UsageInput>, now: EpochMs) {
-  const today = dateOf(Math.floor(now / dayMs))
-  if (from !== undefined && from > today) throw badField('from', 'Must not be later than today (UTC)')
-  const last = to === undefined || to > today ? today : to
-  const { fromDay, toDay } = daysOf({ from: from ?? last, to: last })
-  return { fromDay: from === undefined ? toDay - days : fromDay, toDay }
-}
 
 async function readAccount(parts: AccountParts, caller: Caller): Promise<Account> {
   const { bodyBytesMax, catalogue, clock, payments, store } = parts

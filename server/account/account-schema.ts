@@ -1,6 +1,6 @@
 import { transactionTypes } from '../store/accounts/account-types.ts'
 import { z } from 'zod'
-import { day } from '../billing/read-books.ts'
+import { periodInput } from '../billing/read-books.ts'
 import {
   cursorInput,
   cursorOutput,
@@ -70,8 +70,7 @@ export type Account = z.output<typeof Account>
 
 export const UsageInput = z.object({
   days: z.number().int().min(1).max(90).default(30).describe('Number of days up to `to`; ignored if `from` is given'),
-  from: day.optional().describe('First UTC day; the period can have at most 1,100 days'),
-  to: day.optional().describe('Last UTC day, today by default; later days are omitted'),
+  ...periodInput,
   groupBy: z
     .enum(['agent', 'endpoint', 'model', 'key', 'tag'])
     .optional()

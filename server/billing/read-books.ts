@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { EpochMs } from '../kernel/clock.ts'
 import { badField } from '../kernel/errors.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { firstMonthStart } from '../store/books/book-closing.ts'
@@ -24,6 +25,23 @@ export function daysOf({ from, to }: Period): { fromDay: number; toDay: number }
   if (lastDay < fromDay) throw badField('to', 'Must not be earlier than `from`')
   if (lastDay - fromDay >= daysMax) throw badField('from', `Must be at most ${daysMax - 1} days before \`to\``)
   return { fromDay, toDay: lastDay + 1 }
+}
+
+/** Part of the input of operations that cover a period. */
+export const periodInput = {
+  from: day.optional().describe('First UTC day; the period can have at most 1,100 days'),
+  to: day.optional().describe('Last UTC day, today by default; later days are omitted'),
+}
+
+type GivenPeriod = { [Field in keyof Period]?: Period[Field] | undefined } & { days: number }
+
+/** Returns the given period. Without `from`, it has `days` days. */
+export function periodDays({ days, from, to }: GivenPeriod, now: EpochMs): { fromDay: number; toDay: number } {
+  const today = dateOf(Math.floor(now / dayMs))
+  if (from !== undefined && from > today) throw badField('from', 'Must not be later than today (UTC)')
+  const last = to === undefined || to > today ? today : to
+  const { fromDay, toDay } = daysOf({ from: from ?? last, to: last })
+  return { fromDay: from === undefined ? toDay - days : fromDay, toDay }
 }
 
 export function dateOf(dayNumber: number): string {

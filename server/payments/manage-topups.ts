@@ -4,7 +4,7 @@ import type { OwnOrigins } from '../auth/logins/own-origin.ts'
 import { unreachable } from '../kernel/assert.ts'
 import { hashJson } from '../kernel/canonical-json.ts'
 import { isoTime, isoTimeOrNull, type Clock } from '../kernel/clock.ts'
-import { dateOf, daysOf } from '../billing/read-books.ts'
+import { dateOf, periodDays } from '../billing/read-books.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Logger } from '../kernel/logger.ts'
@@ -164,10 +164,10 @@ export async function listAllTopups(
 ): Promise<z.output<typeof ListAllTopupsOutput>> {
   const port = portOf(parts)
   const { clock, store } = parts
-  const period = periodOf({ from, to })
-  const found = await readPage(parts, { ...input, ...period })
-  const tomorrow = Math.floor(clock.now() / dayMs) + 1
-  const paidDays = await sumDays(parts, period ?? { from: (tomorrow - days) * dayMs, until: tomorrow * dayMs })
+  const { fromDay, toDay } = periodDays({ days, from, to }, clock.now())
+  const period = { from: fromDay * dayMs, until: toDay * dayMs }
+  const found = await readPage(parts, { ...input, ...((from ?? to) !== undefined && period) })
+  const paidDays = await sumDays(parts, period)
   const total = paidDays.reduce(
     (sum, one) => ({
       topups: sum.topups + one.topups,
@@ -189,14 +189,6 @@ export async function listAllTopups(
     totals: { ...toSums(total), owedUsd: formatUsd(await store.payments.totalOwed()) },
     days: paidDays.map((one) => ({ date: dateOf(one.day), ...toSums(one) })),
   }
-}
-
-function periodOf({ from, to }: Pick<z.output<typeof ListAllTopupsInput>, 'from' | 'to'>): PaymentPeriod | undefined {
-  if (from === undefined && to === undefined) return undefined
-  if (from === undefined) throw badField('from', 'Must be given if `to` is given')
-  if (to === undefined) throw badField('to', 'Must be given if `from` is given')
-  const { fromDay, toDay } = daysOf({ from, to })
-  return { from: fromDay * dayMs, until: toDay * dayMs }
 }
 
 /** Reads the period in chunks, so that other requests can run in between. */

@@ -8,7 +8,7 @@ import {
   resourceId,
   usd,
 } from '../kernel/wire-types.ts'
-import { day } from '../billing/read-books.ts'
+import { day, periodInput } from '../billing/read-books.ts'
 import { topupStatuses } from '../store/payments/payment-types.ts'
 
 const topupId = resourceId.describe('The id returned when the top-up was created')
@@ -81,17 +81,14 @@ export const ListAllTopupsInput = z.object({
   after: resourceId.optional().describe('`next` from the previous page'),
   limit: pageInput.limit,
   userId: resourceId.optional().describe('Returns only top-ups of this user'),
-  from: day
-    .optional()
-    .describe('First UTC day of the top-ups and totals; requires `to`. The period can have at most 1,100 days'),
-  to: day.optional().describe('Last UTC day of the top-ups and totals; requires `from`'),
+  ...periodInput,
   days: z
     .number()
     .int()
     .min(1)
     .max(366)
     .default(30)
-    .describe('Number of UTC days covered by the totals, including today; ignored if `from` is given'),
+    .describe('Number of UTC days up to `to`; ignored if `from` is given'),
 })
 export const ListAllTopupsOutput = z.object({
   topups: z.array(UserTopup),

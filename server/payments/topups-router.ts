@@ -129,7 +129,8 @@ export const topupsRouter = (parts: PaymentParts) =>
           operationId: 'listAllTopups',
           tags: ['Users'],
           summary: 'List the top-ups of all users, newest first (admins)',
-          description: 'Includes the totals of payments, refunds and disputes, also by day, and of debts.',
+          description:
+            'Includes the totals of payments, refunds and disputes, also by day, and of debts. With `from` or `to`, lists only the top-ups of this period.',
           protect: true,
           successDescription: 'One page of top-ups and the totals.',
           errorResponses: {

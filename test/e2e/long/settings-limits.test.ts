@@ -94,5 +94,10 @@ testConsole(
     await theirs.getByText('of $2.50').waitFor()
     await theirs.getByRole('link', { name: 'Data tools' }).waitFor()
   },
-  { isAdmin: true, brand: { name: 'Acme', support: 'help@acme.example', seller: [] }, config, limits: { payloadBytesPerDay: 2 * 1024 * 1024 } },
+  {
+    isAdmin: true,
+    brand: { name: 'Acme', support: 'help@acme.example', seller: [] },
+    config,
+    limits: { payloadBytesPerDay: 2 * 1024 * 1024 },
+  },
 )
