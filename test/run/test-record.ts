@@ -56,7 +56,7 @@ export class TestRecord implements Reporter {
 
   #fail(test: string, errors: readonly Failure[] = []): void {
     this.failures.push({ test, message: errors.map(({ message }) => message).join('\n') || 'it failed' })
-    // Vitest prints errors only when all tests have ended, which can be half an hour later.
+    // Vitest prints errors only when all tests have ended, which can be 40 minutes later.
     console.error(`FAILED: ${test}\n${errors.map(describe).join('\n')}`)
   }
 }
