@@ -116,7 +116,7 @@ const webhook = {
   disabledAt: null,
   failingSince: null,
   previousSecretUntil: null,
-  recent: { succeeded: 0, failed: 0 },
+  recent: { succeeded: 0, failed: 0, responseP95Ms: null },
   lastFailure: null,
   createdAt: '2026-11-23T08:07:47.240Z',
   updatedAt: '2026-11-23T08:07:47.240Z',

@@ -57,16 +57,16 @@ export class TestRecord implements Reporter {
   #fail(test: string, errors: readonly Failure[] = []): void {
     this.failures.push({ test, message: errors.map(({ message }) => message).join('\n') || 'it failed' })
     // Vitest prints errors only when all tests have ended, which can be 40 minutes later.
-    console.error(`FAILED: ${test}\n${errors.map(describe).join('\n')}`)
+    console.error(`FAILED: ${test}\n${errors.map((error) => textOf(error)).join('\n')}`)
   }
 }
 
 type Failure = { message?: string; stack?: string | undefined; cause?: unknown }
 
 /** A failed property gives its reason only as the cause. */
-function describe({ cause, message, stack }: Failure): string {
+function textOf({ cause, message, stack }: Failure): string {
   const text = stack ?? message ?? 'it failed'
-  return cause ? `${text}\nCaused by: ${describe(cause as Failure)}` : text
+  return cause ? `${text}\nCaused by: ${textOf(cause as Failure)}` : text
 }
 
 function nameOf({ moduleId, project }: TestModule): string {
