@@ -66,7 +66,7 @@ type Failure = { message?: string; stack?: string | undefined; cause?: unknown }
 /** A failed property gives its reason only as the cause. */
 function textOf({ cause, message, stack }: Failure): string {
   const text = stack ?? message ?? 'it failed'
-  return cause ? `${text}\nCaused by: ${textOf(cause as Failure)}` : text
+  return cause ? `${text}\nCaused by: ${textOf(cause)}` : text
 }
 
 function nameOf({ moduleId, project }: TestModule): string {
