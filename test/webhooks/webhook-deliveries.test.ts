@@ -96,7 +96,9 @@ test('task ends and credits are delivered with a signature and without content',
     expect(headers.authorization).toBeUndefined()
   }
   const listed = await deliveries(id)
-  expect(listed.map(({ taskId }: { taskId?: string }) => taskId).toSorted()).toEqual([completed.id, failed.id, undefined].toSorted())
+  expect(listed.map(({ taskId }: { taskId?: string }) => taskId).toSorted()).toEqual(
+    [completed.id, failed.id, undefined].toSorted(),
+  )
   for (const one of listed) {
     expect(one).toMatchObject({ status: 'succeeded', attempts: 1, httpStatus: 200, error: null, nextAttemptAt: null })
     expect(JSON.stringify(one)).not.toContain('an answer')
