@@ -159,7 +159,7 @@ testConsole(
     )
     await opened.check('admin-user-keys')
     await page.getByRole('tab', { name: 'Transactions' }).click()
-    await page.getByRole('link', { name: task.id }).first().click()
+    await page.getByRole('link', { name: 'Task demo.fail', exact: true }).click()
     await page.waitForURL(`**/tasks/${task.id}`)
 
     opened.allow(/404 .*users\.findOwner/)

@@ -70,7 +70,7 @@ function columnsOf(userId: string): Column<TaskListItem>[] {
       cell: (task) => (
         <>
           <TaskName task={task} href={userTaskPath(userId, task.id)} />
-          <Text size="xs" c="dimmed" visibleFrom="sm">
+          <Text size="xs" c="dimmed">
             {task.errorCode}
           </Text>
         </>
@@ -88,16 +88,7 @@ function columnsOf(userId: string): Column<TaskListItem>[] {
       label: 'Created',
       align: 'right',
       phone: 'line',
-      cell: ({ createdAt, errorCode }) => (
-        <>
-          <TimeText at={createdAt} />
-          {errorCode && (
-            <Text component="span" inherit hiddenFrom="sm">
-              {`, ${errorCode}`}
-            </Text>
-          )}
-        </>
-      ),
+      cell: ({ createdAt }) => <TimeText at={createdAt} />,
     },
   ]
 }
