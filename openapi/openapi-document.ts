@@ -1,12 +1,11 @@
 import type { AnyProcedure } from '@trpc/server'
 import { generateOpenApiDocument } from 'trpc-to-openapi'
 import type { z } from 'zod'
-import { ExportTransactionsInput } from '../server/account/account-schema.ts'
 import { must } from '../server/kernel/assert.ts'
 import { packageVersion } from '../server/kernel/package-version.ts'
+import { exportInputs } from '../server/edge/rest/export-routes.ts'
 import { describedRouter, proceduresOf } from '../server/edge/root-router.ts'
 import { credentialsOf, definitionOf } from '../server/procedures/procedure.ts'
-import { ExportTasksInput } from '../server/tasks/task-schema.ts'
 import { chatOperation, chatSchemas } from './chat-operation.ts'
 import {
   chatErrors,
@@ -156,9 +155,9 @@ export function createOpenApiDocument(): Json {
     must(document.paths[path]?.['get']?.parameters, 'the list has filters').filter(
       ({ name }) => (name as string) in schema.shape,
     )
-  const filters = filtersOf('/api/transactions', ExportTransactionsInput)
+  const filters = filtersOf('/api/transactions', exportInputs.transactions)
   document.paths['/api/transactions/export'] = { get: exportTransactionsOperation(ofStreams, filters) as Operation }
-  const taskFilters = filtersOf('/api/tasks', ExportTasksInput)
+  const taskFilters = filtersOf('/api/tasks', exportInputs.tasks)
   document.paths['/api/tasks/export'] = { get: exportTasksOperation(ofStreams, taskFilters) as Operation }
   document.paths['/api/payloads/{payloadId}'] = { get: payloadOperation() }
   document.components.schemas = {

@@ -4,7 +4,7 @@ import { changePassword } from '../auth/logins/change-password.ts'
 import type { LoginAccess } from '../auth/logins/log-in.ts'
 import { ChangePasswordInput } from '../auth/logins/login-schema.ts'
 import { must } from '../kernel/assert.ts'
-import { futureTime, isoTime, isoTimeOrNull, type Clock } from '../kernel/clock.ts'
+import { dateOf, futureTime, isoTime, isoTimeOrNull, periodDays, type Clock } from '../kernel/clock.ts'
 import type { Caller } from '../procedures/caller.ts'
 import { formatUsd } from '../kernel/money.ts'
 import type { Store } from '../store/store.ts'
@@ -15,7 +15,6 @@ import { procedure, router, withScope, withWrite } from '../procedures/procedure
 import { Account, Usage, UsageInput } from './account-schema.ts'
 import { UpdateAccountInput } from '../payments/payment-account-schema.ts'
 import { toLimits } from '../billing/limit-schema.ts'
-import { periodDays } from '../billing/read-books.ts'
 import type { SpendStep } from '../store/accounts/account-types.ts'
 import type { SpendSums } from './spend-sums.ts'
 import { eraseAccount, EraseAccountInput } from './erase-account.ts'
@@ -119,7 +118,7 @@ export const accountRouter = (parts: AccountParts) =>
             (await parts.spendHours.read(userId, { from: fromDay * 24, to: lastHour }))
           const { groupBy } = input
           return {
-            days: days.map((day) => ({ date: isoTime(day.step * dayMs).slice(0, 10), ...spendOf(day) })),
+            days: days.map((day) => ({ date: dateOf(day.step), ...spendOf(day) })),
             ...(hours && {
               hours: hours.map((hour) => ({ start: isoTime(hour.step * hourMs), ...spendOf(hour) })),
             }),

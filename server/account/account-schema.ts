@@ -1,11 +1,11 @@
 import { transactionTypes } from '../store/accounts/account-types.ts'
 import { z } from 'zod'
-import { periodInput } from '../billing/read-books.ts'
 import {
   cursorInput,
   cursorOutput,
   isoTimestamp,
   pageOutput,
+  periodInput,
   resourceId,
   timeFilter,
   usd,

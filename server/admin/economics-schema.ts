@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { day, groupsMax } from '../billing/read-books.ts'
-import { usd } from '../kernel/wire-types.ts'
+import { groupsMax } from '../billing/read-books.ts'
+import { day, usd } from '../kernel/wire-types.ts'
 import { bookGroups } from '../store/books/book-groups.ts'
 
 const exactUsd = z

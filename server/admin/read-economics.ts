@@ -1,5 +1,6 @@
 import type { z } from 'zod'
-import { dateOf, daysOf, formatBillionths, groupsMax, marginOf, sumBooks } from '../billing/read-books.ts'
+import { dateOf, daysOf } from '../kernel/clock.ts'
+import { formatBillionths, groupsMax, marginOf, sumBooks } from '../billing/read-books.ts'
 import { formatUsd } from '../kernel/money.ts'
 import type { BookSums } from '../store/books/book-reads.ts'
 import type { Store } from '../store/store.ts'

@@ -4,13 +4,12 @@ import { EndLoginInput, ListLoginsInput } from '../auth/logins/login-schema.ts'
 import { CreateKeyInput, KeyInput, ListKeysInput } from '../auth/keys/key-schema.ts'
 import { Email } from '../auth/logins/login-schema.ts'
 import { ExternalId } from '../auth/platform/external-id.ts'
-import { day } from '../billing/read-books.ts'
 import { OwnLimits, OwnLimitsInput } from '../billing/limit-schema.ts'
 import { ListSessionsInput } from '../chat/sessions/session-schema.ts'
 import { userOrders } from '../store/access/people-types.ts'
 import { ownedTypes } from '../store/accounts/account-types.ts'
 import { droppedLines, ListTasksInput, LogLine, Task } from '../tasks/task-schema.ts'
-import { isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
+import { day, isoTimestamp, pageInput, pageOutput, resourceId, usd } from '../kernel/wire-types.ts'
 
 export const User = z
   .object({

@@ -1,6 +1,3 @@
-import { z } from 'zod'
-import type { EpochMs } from '../kernel/clock.ts'
-import { badField } from '../kernel/errors.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { firstMonthStart } from '../store/books/book-closing.ts'
 import type { BookGroup } from '../store/books/book-groups.ts'
@@ -8,45 +5,11 @@ import type { BookRow, BookSums } from '../store/books/book-reads.ts'
 import { billionthsPerUnit } from '../store/sessions/carried-cost.ts'
 import type { Store } from '../store/store.ts'
 
-const dayMs = 86_400_000
-const daysMax = 1100
 const daysPerRead = 330
 const userDaysPerRead = 7
 export const groupsMax = 1000
 
 const none: BookSums = { executions: 0, failures: 0, charged: 0, refunded: 0, writtenOff: 0, providerCost: 0 }
-
-export const day = z.iso.date().meta({ format: 'date' })
-
-type Period = { from: string; to: string }
-
-export function daysOf({ from, to }: Period): { fromDay: number; toDay: number } {
-  const [fromDay, lastDay] = [from, to].map((text) => Math.floor(Date.parse(text) / dayMs)) as [number, number]
-  if (lastDay < fromDay) throw badField('to', 'Must not be earlier than `from`')
-  if (lastDay - fromDay >= daysMax) throw badField('from', `Must be at most ${daysMax - 1} days before \`to\``)
-  return { fromDay, toDay: lastDay + 1 }
-}
-
-/** Part of the input of operations that cover a period. */
-export const periodInput = {
-  from: day.optional().describe('First UTC day; the period can have at most 1,100 days'),
-  to: day.optional().describe('Last UTC day, today by default; later days are omitted'),
-}
-
-type GivenPeriod = { [Field in keyof Period]?: Period[Field] | undefined } & { days: number }
-
-/** Returns the given period. Without `from`, it has `days` days. */
-export function periodDays({ days, from, to }: GivenPeriod, now: EpochMs): { fromDay: number; toDay: number } {
-  const today = dateOf(Math.floor(now / dayMs))
-  if (from !== undefined && from > today) throw badField('from', 'Must not be later than today (UTC)')
-  const last = to === undefined || to > today ? today : to
-  const { fromDay, toDay } = daysOf({ from: from ?? last, to: last })
-  return { fromDay: from === undefined ? toDay - days : fromDay, toDay }
-}
-
-export function dateOf(dayNumber: number): string {
-  return new Date(dayNumber * dayMs).toISOString().slice(0, 10)
-}
 
 type Read = { groupBy: BookGroup; fromDay: number; toDay: number; userId?: string }
 

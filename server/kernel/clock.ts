@@ -1,3 +1,5 @@
+import { badField } from './errors.ts'
+
 export type EpochMs = number
 
 /** The service's only source of time, which tests can freeze or move. */
@@ -69,4 +71,31 @@ export function isoTime(at: EpochMs): string {
 
 export function futureTime(at: EpochMs | null, clock: Clock): string | null {
   return at !== null && at > clock.now() ? isoTime(at) : null
+}
+
+const dayMs = 86_400_000
+const daysMax = 1100
+
+type Period = { from: string; to: string }
+
+export function daysOf({ from, to }: Period): { fromDay: number; toDay: number } {
+  const [fromDay, lastDay] = [from, to].map((text) => Math.floor(Date.parse(text) / dayMs)) as [number, number]
+  if (lastDay < fromDay) throw badField('to', 'Must not be earlier than `from`')
+  if (lastDay - fromDay >= daysMax) throw badField('from', `Must be at most ${daysMax - 1} days before \`to\``)
+  return { fromDay, toDay: lastDay + 1 }
+}
+
+type GivenPeriod = { [Field in keyof Period]?: Period[Field] | undefined } & { days: number }
+
+/** Returns the given period. Without `from`, it has `days` days. */
+export function periodDays({ days, from, to }: GivenPeriod, now: EpochMs): { fromDay: number; toDay: number } {
+  const today = dateOf(Math.floor(now / dayMs))
+  if (from !== undefined && from > today) throw badField('from', 'Must not be later than today (UTC)')
+  const last = to === undefined || to > today ? today : to
+  const { fromDay, toDay } = daysOf({ from: from ?? last, to: last })
+  return { fromDay: from === undefined ? toDay - days : fromDay, toDay }
+}
+
+export function dateOf(dayNumber: number): string {
+  return new Date(dayNumber * dayMs).toISOString().slice(0, 10)
 }

@@ -114,6 +114,14 @@ export const timeInput = z
   .refine((time) => isoDateTime.safeParse(time).success, 'Must be an ISO 8601 time such as 2026-01-31T12:00:00Z')
   .meta({ format: 'date-time' })
 
+export const day = z.iso.date().meta({ format: 'date' })
+
+/** Part of the input of operations that cover a period. */
+export const periodInput = {
+  from: day.optional().describe('First UTC day; the period can have at most 1,100 days'),
+  to: day.optional().describe('Last UTC day, today by default; later days are omitted'),
+}
+
 export const timeFilter = {
   createdAfter: timeInput.optional().describe('Returns only items created after this time'),
   createdBefore: timeInput.optional().describe('Returns only items created before this time'),

@@ -2,13 +2,14 @@ import { z } from 'zod'
 import {
   cursorInput,
   cursorOutput,
+  day,
   isoTimestamp,
   pageInput,
   pageOutput,
+  periodInput,
   resourceId,
   usd,
 } from '../kernel/wire-types.ts'
-import { day, periodInput } from '../billing/read-books.ts'
 import { topupStatuses } from '../store/payments/payment-types.ts'
 
 const topupId = resourceId.describe('The id returned when the top-up was created')

@@ -25,9 +25,12 @@ const csvType = `${tableType}; charset=utf-8`
 const chunkChars = 65_536
 const retryAfterSeconds = 30
 
+/** Inputs of the exports, which the OpenAPI document describes. */
+export const exportInputs = { tasks: ExportTasksInput, transactions: ExportTransactionsInput }
+
 export function exportRoutes(parts: ExportParts, stallMs: number): Route[] {
-  const readTransactions = readerOf(ExportTransactionsInput)
-  const readTasks = readerOf(ExportTasksInput)
+  const readTransactions = readerOf(exportInputs.transactions)
+  const readTasks = readerOf(exportInputs.tasks)
   return [
     exportRoute({
       path: '/api/account/export',
