@@ -52,7 +52,7 @@ export function exportTasksOperation({ headers }: { headers: Json }, parameters:
     tags: ['Tasks'],
     summary: "Export the caller's tasks as CSV or JSON lines",
     description:
-      'The response has one line per task, newest first. CSV is the default and starts with a line of column names. With `Accept: application/x-ndjson`, each line is a `TaskListItem` as JSON. `queuedMs` is the time between creation and start, and `ranMs` is the run time. Params and results are not included. Tasks that are created during the export are not part of it. Requires the `read` scope.',
+      'The response has one line per task, newest first. The default format is CSV with a header line. Its column `queuedMs` is the time from the creation of the task to the start of its last run, and `ranMs` is the duration of that run. With `Accept: application/x-ndjson`, each line is a `TaskListItem` as JSON. Excludes params, results, and tasks that are created during the export. Requires the `read` scope.',
     security: [{ apiKey: [] }, { browserSession: [] }, { platformKey: [] }],
     parameters,
     responses: {

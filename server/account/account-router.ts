@@ -98,7 +98,7 @@ export const accountRouter = (parts: AccountParts) =>
           tags: ['Billing'],
           summary: 'Get the daily spending of the account',
           description:
-            'Lists the oldest day first, including days without executions: the last `days` days, or those from `from` to `to`. For one or two days, also lists each hour. With `Accept: text/csv`, returns the days or groups as CSV.',
+            'Lists the days from `from` to `to`, or the last `days` days, oldest first. Includes days without executions. For periods of one or two days, also lists each hour. With `Accept: text/csv`, returns the days or groups as CSV.',
           protect: true,
           successDescription: 'One entry per UTC day.',
           errorResponses: { 400: 'A parameter is invalid.' },

@@ -69,7 +69,13 @@ export const Account = z
 export type Account = z.output<typeof Account>
 
 export const UsageInput = z.object({
-  days: z.number().int().min(1).max(90).default(30).describe('Number of days up to `to`; ignored if `from` is given'),
+  days: z
+    .number()
+    .int()
+    .min(1)
+    .max(90)
+    .default(30)
+    .describe('Number of days, ending with `to`; ignored if `from` is set'),
   ...periodInput,
   groupBy: z
     .enum(['agent', 'endpoint', 'model', 'key', 'tag'])
@@ -95,7 +101,7 @@ export const Usage = z
     hours: z
       .array(z.object({ start: isoTimestamp, ...spendFields }))
       .optional()
-      .describe('One entry per hour up to now, oldest first; only for one or two days'),
+      .describe('One entry per past hour of the period, oldest first; only for periods of one or two days'),
     groups: z
       .array(
         z.object({

@@ -3,7 +3,7 @@ import type { Store } from '../store/store.ts'
 
 /** Transactions per page. Reading a page takes a few milliseconds, and other requests can run between pages. */
 const pageRows = 4000
-/** Steps that are kept for all users together. They take up about 15 MB. */
+/** Maximum number of cached steps across all users. They take up about 15 MB. */
 const stepsMax = 100_000
 
 /**
@@ -88,7 +88,7 @@ export class SpendSums {
   }
 }
 
-/** A user without steps counts too, because the entry takes up memory. */
+/** Counts one more than the steps, because an entry takes up memory even if it has no steps. */
 function countOf({ steps }: CachedSums): number {
   return steps.size + 1
 }

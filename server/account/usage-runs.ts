@@ -7,7 +7,10 @@ import type { Store } from '../store/store.ts'
 export const runsMax = 2000
 const runsPerRead = 500
 
-/** Reads the newest ended tasks created before `until` in chunks, so that other requests can run in between. */
+/**
+ * Reads the newest ended tasks that were created before `until`. Reads in chunks, so that other requests can run in
+ * between.
+ */
 export async function readNewestRuns(
   { books }: Pick<Store, 'books'>,
   { until, ...of }: { userId: string; since: EpochMs; until: EpochMs },

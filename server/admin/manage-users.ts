@@ -26,7 +26,7 @@ import type {
 } from './user-schema.ts'
 
 const dayMs = 86_400_000
-/** Number of UTC days whose spending appears in the list of users. */
+/** Number of UTC days that `spentUsd` covers in the list of users. */
 const spentDays = 30
 
 export type UserParts = { store: Store; clock: Clock; log: Logger }

@@ -39,8 +39,12 @@ export type User = z.output<typeof User>
 const userId = resourceId
 
 export const ListedUser = User.extend({
-  spentUsd: usd.describe('Charges minus refunds in the last 30 UTC days, including today'),
-  activeOn: day.nullable().describe('Last UTC day on which a task or chat turn of the user ended; null if none has'),
+  spentUsd: usd.describe(
+    'Charges minus refunds for tasks and chat turns that ended in the last 30 UTC days, including today',
+  ),
+  activeOn: day
+    .nullable()
+    .describe("Last UTC day on which one of the user's tasks or chat turns ended; null if none has ended"),
 }).meta({ id: 'ListedUser' })
 
 export const ListUsersInput = z.object({

@@ -42,7 +42,7 @@ export type Admissible = {
   agent: Agent
   chat: Chat
   connectorIds: string[]
-  /** The session whose history precedes that of `session`. */
+  /** Id of the continued session. Its history precedes that of `session`, or of the session to start. */
   continues: string | null
   draft: MessageDraft
   earlier: readonly EarlierDraft[]

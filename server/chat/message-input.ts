@@ -25,7 +25,7 @@ export type MessageSetting = {
   agentId?: string
   /** Connectors of the session that the message would start. */
   connectorIds?: readonly string[] | undefined
-  /** The session that the session to start would continue. */
+  /** Id of the session that the new session would continue. */
   continues?: string | undefined
   /** Messages that precede the session's history. They are not stored. */
   earlier: readonly EarlierMessage[]

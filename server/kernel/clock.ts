@@ -87,7 +87,10 @@ export function daysOf({ from, to }: Period): { fromDay: number; toDay: number }
 
 type GivenPeriod = { [Field in keyof Period]?: Period[Field] | undefined } & { days: number }
 
-/** Returns the given period. Without `from`, it has `days` days. */
+/**
+ * Converts a period to day numbers. `toDay` is exclusive, and at most tomorrow. Without `from`, the period has `days`
+ * days.
+ */
 export function periodDays({ days, from, to }: GivenPeriod, now: EpochMs): { fromDay: number; toDay: number } {
   const today = dateOf(Math.floor(now / dayMs))
   if (from !== undefined && from > today) throw badField('from', 'Must not be later than today (UTC)')

@@ -2,7 +2,7 @@ export function csvRow(values: readonly (string | number | boolean | undefined)[
   return `${values.map((value) => csvCell(String(value ?? ''))).join(',')}\r\n`
 }
 
-/** Formats tags as one cell. */
+/** Formats tags for one cell, such as `team:a, env:prod`. */
 export function tagsText(tags: Readonly<Record<string, string>> | null | undefined): string {
   return Object.entries(tags ?? {})
     .map(([name, value]) => `${name}:${value}`)

@@ -116,10 +116,10 @@ export const timeInput = z
 
 export const day = z.iso.date().meta({ format: 'date' })
 
-/** Part of the input of operations that cover a period. */
+/** Input fields of operations that cover a period. */
 export const periodInput = {
   from: day.optional().describe('First UTC day; the period can have at most 1,100 days'),
-  to: day.optional().describe('Last UTC day, today by default; later days are omitted'),
+  to: day.optional().describe('Last UTC day. Defaults to today; a later day counts as today'),
 }
 
 export const timeFilter = {

@@ -48,7 +48,6 @@ export type PaymentPort = {
   charge(due: DueRecharge, now: EpochMs): Promise<PaymentState | undefined>
   /** Returns false if the provider does not know the method, for example because it belongs to a different account. */
   removeMethod(methodId: string): Promise<boolean>
-  /** Returns the payment's page in the provider's dashboard. */
   dashboardUrl(paymentId: string): string
   /** Yields the top-ups referenced by payments and events from `since` on. May yield a top-up several times. */
   namedSince(since: EpochMs): AsyncIterable<TopupRef>

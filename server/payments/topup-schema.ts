@@ -73,8 +73,8 @@ export const UserTopup = Topup.extend({
 const paidSums = {
   topups: z.number().int().describe('Number of paid top-ups'),
   paidUsd: usd,
-  refundedUsd: usd.describe('Refunded part of these payments, whenever it was refunded'),
-  disputedUsd: usd.describe('Disputed part of these payments, whenever the dispute began'),
+  refundedUsd: usd.describe('Refunded part of these payments, regardless of when it was refunded'),
+  disputedUsd: usd.describe('Disputed part of these payments, regardless of when the dispute began'),
 }
 
 export const ListAllTopupsInput = z.object({
@@ -89,7 +89,7 @@ export const ListAllTopupsInput = z.object({
     .min(1)
     .max(366)
     .default(30)
-    .describe('Number of UTC days up to `to`; ignored if `from` is given'),
+    .describe('Number of UTC days, ending with `to`; ignored if `from` is set'),
 })
 export const ListAllTopupsOutput = z.object({
   topups: z.array(UserTopup),
@@ -97,7 +97,7 @@ export const ListAllTopupsOutput = z.object({
   ...cursorOutput,
   totals: z
     .object({ ...paidSums, owedUsd: usd.describe('Current debt of all users') })
-    .describe('Totals for all users over the period from `from` to `to`, or over the last `days`'),
+    .describe('Totals for all users over the whole period'),
   days: z
     .array(z.object({ date: day, ...paidSums }))
     .describe('Totals for all users by the UTC day on which the top-ups were created; omits days without paid top-ups'),

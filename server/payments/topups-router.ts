@@ -130,7 +130,7 @@ export const topupsRouter = (parts: PaymentParts) =>
           tags: ['Users'],
           summary: 'List the top-ups of all users, newest first (admins)',
           description:
-            'Includes the totals of payments, refunds and disputes, also by day, and of debts. With `from` or `to`, lists only the top-ups of this period.',
+            'Includes the total and daily payments, refunds and disputes of a period, and the current debt. Lists all top-ups, or only those created in the period if `from` or `to` is set.',
           protect: true,
           successDescription: 'One page of top-ups and the totals.',
           errorResponses: {

@@ -19,7 +19,7 @@ export const QuoteInput = z
           ),
         connectorIds: CreateSessionInput.shape.connectorIds.describe("The new session's connectors, with `agentId`"),
         continues: CreateSessionInput.shape.continues.describe(
-          'The session that the new session would continue, with `agentId`. Its history counts as input',
+          'Only with `agentId`: the session that the new session would continue. Its history counts as input',
         ),
       })
       .refine(({ agentId, sessionId }) => (agentId === undefined) !== (sessionId === undefined), {

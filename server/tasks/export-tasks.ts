@@ -28,8 +28,8 @@ const limit = 250
 type ExportTasks = { input: z.output<typeof ExportTasksInput>; userId: string; isCsv: boolean }
 
 /**
- * Yields one page of tasks at a time: one JSON object per line, or CSV with a header. Tasks that are created during the
- * export are not included.
+ * Yields one page of tasks at a time: one JSON object per line, or CSV with a header. Excludes tasks that are created
+ * during the export.
  */
 export async function* exportTasks(store: Store, { input, isCsv, userId }: ExportTasks): AsyncGenerator<string> {
   const { range } = readRange('tasks', userId, { ...input, limit, offset: 0 })

@@ -78,7 +78,7 @@ export async function listTasks(
   return { tasks: tasks.map(toListItem), total, limit, offset, ...nextOf(next, list) }
 }
 
-/** Returns the store's form of all filters except the times. */
+/** Converts the filters to the store's format, except the time filters, which `readRange` converts. */
 export function readFilters({
   agentId,
   endpointId,

@@ -104,7 +104,7 @@ const refundedUsd = usd.describe(
 
 const maxChargeUsd = usd.optional().describe('Amount charged at creation; only for a metered or token-priced task')
 
-const startedAt = isoTimestamp.optional().describe('When the current or last run started; omitted before the first')
+const startedAt = isoTimestamp.optional().describe('When the current or last run started; omitted before the first run')
 
 const attempt = z.number().int().describe('Number of the current or last run; 0 before the first')
 

@@ -41,7 +41,9 @@ export const Webhook = z
           .number()
           .int()
           .nullable()
-          .describe('95th percentile of the response times of the last attempts; null if none got a response'),
+          .describe(
+            '95th percentile of the response times, counting only the last attempt of each delivery; null if there were no responses',
+          ),
       })
       .describe('Results of the most recent completed deliveries, at most 100'),
     lastFailure: z
@@ -103,8 +105,8 @@ export const Delivery = z
     eventId: z.string(),
     webhookId: z.string(),
     type: z.enum([...eventTypes, testEventType]),
-    taskId: z.string().optional().describe('The task that the event reports, if it reports one'),
-    sessionId: z.string().optional().describe('The session that the event reports, if it reports one'),
+    taskId: z.string().optional().describe('The task that the event is about; omitted if there is none'),
+    sessionId: z.string().optional().describe('The session that the event is about; omitted if there is none'),
     url: z.string().nullable().describe("The task's `webhookUrl`, if the delivery goes there"),
     status: z.enum(deliveryStatuses).describe('`canceled` if the webhook was disabled or deleted before delivery'),
     attempts: z.number().int(),

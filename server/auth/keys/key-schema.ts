@@ -17,7 +17,10 @@ export const Key = z
     expiresAt: isoTimestamp.nullable(),
     revokedAt: isoTimestamp.nullable(),
     lastUsedAt: isoTimestamp.nullable(),
-    replacedBy: z.string().nullable().describe('Id of the key that replaced this one in a rotation'),
+    replacedBy: z
+      .string()
+      .nullable()
+      .describe('Id of the key that replaced this one in a rotation; null if there is none'),
     limitUsd: usd.nullable().describe('Spending limit of the key per period; null if there is none'),
     limitReset: z.enum(limitResets).nullable().describe('How often `limitUsd` resets, in UTC; weeks start on Monday'),
     usedUsd: usd.nullable().describe('Amount charged and held in this period; null if there is no `limitUsd`'),

@@ -25,7 +25,7 @@ const csvType = `${tableType}; charset=utf-8`
 const chunkChars = 65_536
 const retryAfterSeconds = 30
 
-/** Inputs of the exports, which the OpenAPI document describes. */
+/** Input schemas of the exports, shared with the OpenAPI document. */
 export const exportInputs = { tasks: ExportTasksInput, transactions: ExportTransactionsInput }
 
 export function exportRoutes(parts: ExportParts, stallMs: number): Route[] {

@@ -21,7 +21,7 @@ export type KeyRecord = {
   expiresAt: EpochMs | null
   revokedAt: EpochMs | null
   lastUsedAt: EpochMs | null
-  /** Id of the key that this one was rotated to. */
+  /** Id of the key that replaced this one in a rotation. */
   replacedBy: string | null
   /** Id of the first key in this key's rotation chain. Spend is counted under this id for the whole chain. */
   countsAs: string

@@ -62,11 +62,12 @@ export type CreateUser = {
 
 export type CreateUserResult = { outcome: 'created'; userId: string } | { outcome: 'refused'; reason: 'email-taken' }
 
-/** `created` lists the oldest users first, `spent` the highest spending, and `active` the last active users. */
+/** `created` lists the oldest users first, `spent` the top spenders, and `active` the most recently active users. */
 export const userOrders = ['created', 'spent', 'active'] as const
 export type UserOrder = (typeof userOrders)[number]
 /**
- * If `isDefaultPlan` is set, users without a plan are included. `spentSince` is the first UTC day whose spending counts.
+ * If `isDefaultPlan` is set, users without a plan are included. `spentSince` is the first UTC day that `spent` covers,
+ * counted from 1970-01-01.
  */
 export type ListUsers = Page & {
   search?: string

@@ -63,7 +63,7 @@ const oldest = statement<{ id: string }>(
   (dialect) => `SELECT id ${joined} WHERE ${found(dialect, 'plan')}
     ORDER BY users.${dialect.seq} LIMIT :limit OFFSET :offset`,
 )
-// PostgreSQL computes the columns of all rows that OFFSET skips, so this statement reads only the page's users.
+// Takes ids instead of an offset, because PostgreSQL would also compute the columns of all skipped rows.
 const list = statement<AccountRow & Pick<ListedUser, 'spent' | 'activeDay'>>(
   'user_list',
   ({ least, members }) => `SELECT ${user}, ${account}, ${writtenOff(least)}, ${spent} AS spent,
@@ -147,7 +147,7 @@ export function* listUsers(
     withAdmins: withoutAdmins ? 0 : 1,
   }
   const last = (yield* on.get(newest))!.seq ?? 0
-  // Ranking reads a user's books, so its batches are smaller.
+  // Use smaller batches for ranking, because it also reads the books of each user.
   const batch = order === 'created' ? on.skippedPerTick : on.skippedPerTick / 10
   let candidates: Ranked[] = []
   let ids: string[] = []

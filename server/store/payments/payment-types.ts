@@ -134,7 +134,7 @@ export type DueRecharge = {
   isNew: boolean
 }
 
-/** Totals of the paid top-ups that were created on a UTC day, counted since 1970. */
+/** Totals of the paid top-ups that were created on one UTC day. `day` is counted from 1970-01-01. */
 export type PaidDay = { day: number; paid: Units; refunded: Units; disputed: Units; topups: number }
 
 export type RestoreTopup = {

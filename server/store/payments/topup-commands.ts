@@ -168,7 +168,7 @@ export function* listTopups(on: Reads, input: ListTopups): Op<UserTopup[]> {
   const { after, from = 0, limit, offset = 0, status, until = Number.MAX_SAFE_INTEGER, userId } = input
   const last = after === undefined ? undefined : yield* on.get(get, { topupId: after })
   if (after !== undefined && (!last || (userId !== undefined && last.userId !== userId))) return []
-  // No id sorts before the empty string, so the list starts before `until`.
+  // No id sorts before the empty string, so an empty `id` excludes top-ups that were created at `until`.
   const place =
     last && last.createdAt < until ? { createdAt: last.createdAt, id: last.id } : { createdAt: until, id: '' }
   const values = { status: status ?? null, from, limit, offset, ...place }

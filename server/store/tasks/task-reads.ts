@@ -114,7 +114,7 @@ const payloads = statement<PayloadRow>(
   'SELECT id, bytes, sha256 FROM payloads WHERE id > :afterId ORDER BY id LIMIT :limit',
 )
 const ofUser = newest('', { index: 'tasks_user' })
-// Filters that the index covers are counted in batches of whole milliseconds, because comparing `seq` in each row would
+// If the index covers the filters, batches consist of whole milliseconds, because comparing `seq` in each row would
 // take 1.6 times as long.
 const inBatch = { index: 'tasks_user', where: 'AND created_at < :createdAt AND created_at >= :untilAt' }
 const ofIndex: Pick<TaskList, 'skip' | 'count'> = {
@@ -219,7 +219,6 @@ export function* listTasks(on: Reads, of: ListTasks): Op<{ tasks: TaskListItem[]
   return { tasks: rows.map(toItem), total: yield* total, ...next }
 }
 
-/** Reads the next tasks of an export, newest first, starting after the position `after`. */
 export function* exportTasks(on: Reads, of: ExportTasks): Op<{ tasks: TaskListItem[]; next?: ListPlace }> {
   const { after, limit, userId } = of
   const filtered = yield* withFilters(on, of)
@@ -238,7 +237,7 @@ function indexedFilters({ agentId, outcome, userId, ...of }: AllFilters): Filter
   return { userId, ...(agentId !== undefined && { agentId }), ...(status && { status }) }
 }
 
-/** Whether a filter other than the agent, the status and the time applies. */
+/** Whether any filter besides agent, status and time is set. */
 function isFiltered({ endpointId, keyId, outcome, search, status = 'completed', tags = [] }: AllFilters): boolean {
   const isOfStatus = outcome === undefined || (outcome === 'completed' && status === outcome)
   return !isOfStatus || tags.length > 0 || [endpointId, keyId, search].some((one) => one !== undefined)
