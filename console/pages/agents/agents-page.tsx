@@ -16,7 +16,7 @@ import { ChatPrices } from './chat-prices.tsx'
 import { NotInPlan } from './not-in-plan.tsx'
 import { OpenChatButton } from './open-chat-button.tsx'
 
-/** Maximum number of agents without a search box. */
+/** Above this number of agents, the page has a search box. */
 const unsearchedMax = 8
 
 export function AgentsPage() {
@@ -50,9 +50,7 @@ export function AgentsPage() {
               <>
                 {(all.length > unsearchedMax || search !== '') && <SearchBox label="Search agents" />}
                 {found.length === 0 ? (
-                  <EmptyState title={`No agent or endpoint contains “${search}”`}>
-                    Search for a different text.
-                  </EmptyState>
+                  <EmptyState title={`No agents match “${search}”`}>Try a different search.</EmptyState>
                 ) : (
                   <ul className={classes.cards} aria-label="Agents">
                     {found.map((agent) => (

@@ -10,7 +10,7 @@ export function wholeRefundUsd({ refundedUsd, status }: Cost): string | undefine
   return status === 'failed' && /[1-9]/.test(refundedUsd) ? refundedUsd : undefined
 }
 
-/** Whether the charge is a maximum, of which the service returns the unused part when the task ends. */
+/** Whether the charge is a maximum. The service returns the unused part when the task ends. */
 export function isMaximum({ maxCostUsd, status }: Cost): boolean {
   return maxCostUsd !== undefined && (status === 'pending' || status === 'processing')
 }

@@ -45,7 +45,7 @@ function WhyQueued({ task }: { task: Task }) {
   )
 }
 
-/** Shows how many of the account's tasks start before this one, because its oldest task starts first. */
+/** Shows the position in the account's queue, which starts its oldest task first. */
 function PlaceInLine({ task: { createdAt } }: { task: Task }) {
   const ahead = useTasks({ status: 'pending', createdBefore: createdAt, limit: 1 })
   const running = useTasks({ status: 'processing', limit: 1 })

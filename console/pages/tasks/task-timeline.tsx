@@ -72,7 +72,7 @@ function momentsOf(task: Task, transactions: readonly Transaction[]): Moment[] {
   const { attempt, completedAt, createdAt, error, expiresAt, progress, progressLog, startedAt, status } = task
   const between = (from: string, to: string) => durationText(Date.parse(to) - Date.parse(from))
   const isCharge = ({ type }: Transaction) => type === 'task_charge'
-  // In the order of events that happen in the same millisecond, which the stable sort keeps.
+  // Add events in causal order. The stable sort below keeps this order for events in the same millisecond.
   const moments: Moment[] = [{ key: 'created', at: createdAt, what: 'Created' }]
   moments.push(...transactions.filter(isCharge).map(toMoment))
   if (startedAt !== undefined) {

@@ -175,13 +175,13 @@ function lineOf(json: string): string {
     .trim()
 }
 
-/** The run time without the time in the queue, as on the task's page. */
+/** Excludes the time in the queue, as the task's page does. */
 function RunTime({ task: { completedAt, startedAt } }: { task: TaskListItem }) {
   if (startedAt !== undefined && completedAt !== undefined) {
     return durationText(Date.parse(completedAt) - Date.parse(startedAt))
   }
   return (
-    <Text component="span" c="dimmed" inherit aria-label={completedAt === undefined ? 'Not ended' : 'Never started'}>
+    <Text component="span" c="dimmed" inherit aria-label={completedAt === undefined ? 'Not finished' : 'Never started'}>
       –
     </Text>
   )

@@ -90,7 +90,7 @@ export function UsagePage() {
         </Group>
         <QueryState query={usage} skeleton={skeleton}>
           {(known) =>
-            // Wait for the names, because they and the colors would otherwise change when they arrive.
+            // Wait for the names. Otherwise, names and colors would change when the names arrive.
             (groupBy === 'agent' && agents.isPending) || (groupBy === 'key' && !keyNames) ? (
               skeleton
             ) : (

@@ -27,7 +27,7 @@ export function useDayPeriod() {
   return { name, days, from, to, choose, set }
 }
 
-/** Missing or invalid days default to those of the last 30 days. */
+/** If `from` or `to` is missing or invalid, takes it from the last 30 days. */
 function customDays({ from, to }: DayPeriod, now: Date): DayPeriod {
   const month = periodOf('month', now)
   return { from: isDay(from) ? from : month.from, to: isDay(to) ? to : month.to }

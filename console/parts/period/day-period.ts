@@ -44,7 +44,6 @@ export function periodOf(name: Exclude<PeriodName, 'custom'>, now: Date): DayPer
   }
 }
 
-/** Returns all days of a period. */
 export function datesOf({ from, to }: DayPeriod): string[] {
   const dates: string[] = []
   for (let at = Date.parse(from); at <= Date.parse(to); at += dayMs) dates.push(dayOf(at))

@@ -24,7 +24,7 @@ testConsole(
     await page.getByText('No entries', { exact: true }).waitFor()
     expect(new URL(page.url()).searchParams.get('userId')).toBe(userId)
 
-    // On a phone, the sections are in one row, which shows the current one.
+    // On a phone, the links to the sections form one row, and the current one is scrolled into view.
     await page.setViewportSize({ width: 390, height: 844 })
     await opened.open('/admin/audit')
     await table.getByText('{"tasksAtWork":60}').waitFor()

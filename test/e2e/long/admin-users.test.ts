@@ -91,7 +91,7 @@ testConsole(
       ['Oldest first', opened.visitor.email],
       ['Last active', grace.email],
     ] as const) {
-      await page.getByRole('textbox', { name: 'Order' }).click()
+      await page.getByRole('textbox', { name: 'Sort by' }).click()
       await page.getByRole('option', { name: order }).click()
       await page.locator('tbody tr').first().filter({ hasText: email }).waitFor()
     }

@@ -102,7 +102,7 @@ testConsole(
     await expect.poll(() => cards.allInnerTexts()).toEqual(['Helper 3'])
     await opened.check('agents-search')
     await page.getByLabel('Search agents').fill('nothing like this')
-    await page.getByText('No agent or endpoint contains “nothing like this”').waitFor()
+    await page.getByText('No agents match “nothing like this”').waitFor()
     await page.getByRole('button', { name: 'Clear search' }).click()
     await page.getByRole('heading', { name: 'Assistant' }).waitFor()
   },

@@ -98,7 +98,7 @@ testConsole(
     await all.getByText('Disputed', { exact: true }).waitFor()
     await page.getByText('$13.00').first().waitFor()
     await page
-      .getByRole('img', { name: /chart of 30 days: \$30\.00 paid, of which \$5\.00 were refunded and \$10\.00/ })
+      .getByRole('img', { name: /chart of 30 days: \$30\.00 paid, of which \$5\.00 was refunded and \$10\.00/ })
       .waitFor()
     const link = all.getByRole('link', { name: /^Payment of 25\.0000 USD by .* in Stripe$/ })
     expect(await link.getAttribute('href')).toBe(`https://dashboard.stripe.com/test/payments/${intent.id}`)

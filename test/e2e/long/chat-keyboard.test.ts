@@ -103,7 +103,7 @@ testConsole('the list and a conversation are separate screens on a phone', async
   expect(await page.getByRole('navigation', { name: 'Chats' }).isVisible()).toBe(false)
   const { height } = (await page.getByRole('region', { name: 'Messages' }).boundingBox())!
   expect(height).toBeGreaterThan(300)
-  // The resize takes effect in the next frames.
+  // The resize takes effect a few frames later.
   await expect.poll(() => page.evaluate(() => document.documentElement.scrollHeight - innerHeight)).toBe(0)
 
   await page.setViewportSize({ width: 320, height: 740 })

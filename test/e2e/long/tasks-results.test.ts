@@ -116,7 +116,7 @@ testConsole(
 )
 
 testConsole(
-  'the list and the page of a task show the same run time, and simultaneous events are in order',
+  'the list and the page of a task show the same run time, and simultaneous events appear in causal order',
   async (opened) => {
     const { page, service, visitor } = opened
     const { store } = service.app

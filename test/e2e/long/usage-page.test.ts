@@ -153,7 +153,7 @@ testConsole('says that nothing ended yet', async (opened) => {
 })
 
 testConsole(
-  'shows a custom range of days, and links to the tasks of these days',
+  'shows a custom range of days, and links to the tasks in that range',
   async (opened) => {
     const { service, visitor } = opened
     const key = await service.createKey(visitor.userId)

@@ -8,7 +8,7 @@ import { usdUnits } from '../../../parts/text/usd-units.ts'
 
 type PaidDays = Awaited<ReturnType<typeof client.topups.listAll>>['days']
 
-/** Payments per day, divided into what was refunded, disputed or neither. */
+/** Payments per day. Each bar is split into the amounts kept, refunded and disputed. */
 export function PaymentsChart({ days, period }: { days: PaidDays; period: DayPeriod }) {
   const dates = datesOf(period)
   const byDate = new Map(days.map((day) => [day.date, day]))
@@ -23,10 +23,10 @@ export function PaymentsChart({ days, period }: { days: PaidDays; period: DayPer
         dates={dates}
         series={[
           { name: 'Paid', color: 'brand.5', units: kept },
-          { name: 'Paid and refunded', color: 'gray.5', units: refunded, isHatched: true },
-          { name: 'Paid and disputed', color: 'red.6', units: disputed, isHatched: true },
+          { name: 'Paid, later refunded', color: 'gray.5', units: refunded, isHatched: true },
+          { name: 'Paid, later disputed', color: 'red.6', units: disputed, isHatched: true },
         ]}
-        summary={`Stacked bar chart of ${dates.length} days: ${sum(paid)} paid, of which ${sum(refunded)} were refunded and ${sum(disputed)} disputed. The table lists the top-ups.`}
+        summary={`Stacked bar chart of ${dates.length} days: ${sum(paid)} paid, of which ${sum(refunded)} was refunded and ${sum(disputed)} disputed. The table lists the top-ups.`}
       />
     </Panel>
   )

@@ -28,7 +28,7 @@ export function PaymentsPage() {
   const known = statuses.find((one) => one === status)
   const filters = { from, to, limit, ...(userId && { userId }), ...(known && { status: known }) }
   const key = JSON.stringify(filters)
-  // Other filters start at the first page.
+  // When the filters change, go back to the first page.
   const [visited, setVisited] = useState<{ key: string; places: string[] }>({ key, places: [] })
   const places = visited.key === key ? visited.places : []
   const after = places.at(-1)
@@ -62,7 +62,7 @@ export function PaymentsPage() {
         <QueryState query={topups} skeleton={<Skeleton height={600} />}>
           {({ days, next, topups: rows, totals }) => (
             <>
-              <Panel title="Totals of all users">
+              <Panel title="Totals for all users">
                 <PaymentTotals totals={totals} />
               </Panel>
               {from !== to && <PaymentsChart days={days} period={{ from, to }} />}

@@ -90,7 +90,7 @@ export function UsersPage() {
           <Group mb="sm" gap="sm">
             <SearchBox label="Search by email or ID" />
             <Select
-              aria-label="Order"
+              aria-label="Sort by"
               data={Object.entries(orderNames).map(([value, label]) => ({ value, label }))}
               value={order}
               onChange={(next) => setOrder(next === null || next === 'created' ? '' : next)}
@@ -146,7 +146,7 @@ function RareMoney({ usd }: { usd: string }) {
 }
 
 function columnsOf(ownId: string | undefined, order: UserOrder): Column<ListedUser>[] {
-  // A phone has room for one of these columns.
+  // A phone has room for only one of these columns, so show the one that determines the order.
   const phoneOf = (column: UserOrder) => (column === order ? 'end' : 'hidden')
   return [
     {

@@ -69,7 +69,7 @@ export function TopupForm({ payments: { maxUsd, minUsd } }: { payments: Payments
             const { value } = event.currentTarget
             change(() => setAmount(value))
           }}
-          // The error replaces the description and is as high, so that the button stays in place.
+          // The error replaces the description and has the same height, so that the button stays in place.
           errorProps={{ fz: 'sm', lh: 1.45 }}
           {...(error === undefined ? { description: `Between ${usdText(minUsd)} and ${usdText(maxUsd)}` } : { error })}
         />

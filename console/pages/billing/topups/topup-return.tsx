@@ -13,7 +13,7 @@ const againMs = 2000
 
 /**
  * Outcome of a payment, shown when the user returns from the provider's page. The provider may need a moment to confirm
- * the payment, which is then reported in a notification.
+ * the payment. A successful payment appears only as a notification.
  */
 export function TopupReturn() {
   const [topupId] = useSearchField('topup')

@@ -74,7 +74,7 @@ export function Composer(props: ComposerProps) {
     setEarly(isBusy)
     setPending(isReady && !isLoaded)
     if (!isReady || !isLoaded) return
-    // A draft stays in the input until its session exists.
+    // In a new chat, the draft stays in the input until the session exists.
     if (!newSession) changeDraft(sessionId, { text: '', files: [] })
     setErrors([])
     onSend(text, files)
@@ -194,7 +194,7 @@ function allowFiles(event: DragEvent): void {
   if (event.dataTransfer.types.includes('Files')) event.preventDefault()
 }
 
-/** One line: how to send the first message, or the prices of the next ones. */
+/** Before the first message, shows how to send it. After that, shows the prices. */
 function Hint({ chat, isFirst }: { chat: Agent['chat'] | undefined; isFirst: boolean }) {
   if (isFirst) return <span className={classes.keys}>Enter to send, Shift+Enter for a new line.</span>
   if (!chat) return null

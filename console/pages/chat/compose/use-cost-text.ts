@@ -10,7 +10,7 @@ import type { NewSession } from './use-start-chat.ts'
 /** The session of the message, or the session that it would start. */
 export type QuotedChat = { sessionId: string; replaces?: string } | NewSession
 
-/** `stored` are files of the replaced message. */
+/** `stored` contains the files of the replaced message. */
 type Draft = {
   text: string
   files: readonly AttachedFile[]

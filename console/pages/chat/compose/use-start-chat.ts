@@ -35,7 +35,7 @@ export function useStartChat(draftId: string) {
       changeDraft(sessionId, { params })
       keep(sessionId, { messages: [], from: 0 })
       void liveChatOf(sessionId).send(message, params, { files })
-      // Otherwise the chat would open empty, and show the message only when the session is loaded.
+      // Without this, the chat would open empty, and show the message only after the session has loaded.
       await queryClient.prefetchQuery({ ...sessionOptions(sessionId), retry: false })
       showReplying(sessionId, message)
       const isSame = draftOf(draftId).text === message

@@ -17,7 +17,7 @@ import classes from '../settings.module.css'
 
 type KeysProps = {
   keys: readonly Key[]
-  /** The keys of both tables, in which the keys of rotations are found. */
+  /** The keys of both tables, because a key and its replacement can be in different tables. */
   all: readonly Key[]
 }
 type LiveKeysProps = KeysProps & { onRotate: (key: Key) => void; onLimit: (key: Key) => void }

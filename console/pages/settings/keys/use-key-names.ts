@@ -13,8 +13,8 @@ export function useNewestKeys(isNeeded = true) {
 }
 
 /**
- * Returns the names of the account's newest keys by id. Returns undefined while they load, so that no id is shown in
- * place of its name.
+ * Returns the names of the account's newest keys by id. Returns undefined while they load, so that the page does not
+ * briefly show ids instead of names.
  */
 export function useKeyNames(isNeeded: boolean): ReadonlyMap<string, string> | undefined {
   const { data, isPending } = useNewestKeys(isNeeded)
