@@ -63,7 +63,7 @@ export class TestRecord implements Reporter {
 
 type Failure = { message?: string; stack?: string | undefined; cause?: unknown }
 
-/** A failed property gives its reason only as the cause. */
+/** Includes the cause, because only the cause says why a property failed. */
 function textOf({ cause, message, stack }: Failure): string {
   const text = stack ?? message ?? 'it failed'
   return cause ? `${text}\nCaused by: ${textOf(cause)}` : text

@@ -209,7 +209,7 @@ export function describeDeliveries(contractTest: ContractTest): void {
     expect(await world.store.webhooks.health(webhookId)).toEqual({
       succeeded: 75,
       failed: 25,
-      responseP95Ms: 114, // Of the 99 responses from 20 to 118 ms.
+      responseP95Ms: 114, // There are 99 responses, which took 20 to 118 ms.
       lastFailure: { at: at + 117, error: 'no 116' },
     })
   })

@@ -117,7 +117,7 @@ export function describeLists(contractTest: ContractTest): void {
     }
   })
 
-  contractTest('an export has the whole list of every filter', async (world) => {
+  contractTest('an export contains the whole list for every filter', async (world) => {
     const userId = await world.createUser()
     await fill(world, userId)
     const { tasks } = await world.store.listTasks({ userId, ...all })

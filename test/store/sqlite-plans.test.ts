@@ -137,7 +137,7 @@ test('lists by status or agent read only matching tasks, even without table stat
   ).toEqual([])
 })
 
-test('lists are skipped, and counted by agent, endpoint and key, without reading rows of tasks', () => {
+test('skipping tasks, and counting them by agent, endpoint or key, reads only an index', () => {
   const skips = planned.filter(({ sql }) =>
     /^SELECT (?:\* FROM \(SELECT )?created_at AS createdAt, seq FROM tasks INDEXED BY tasks_user/.test(sql),
   )

@@ -18,7 +18,7 @@ async function exported(service: TestService, key: string, query = ''): Promise<
   })
 }
 
-test('an export has the caller’s tasks with costs, tags and times, as CSV or as the items of the list', async () => {
+test('exports the caller’s tasks as CSV with costs, tags and times, or as the list items in JSON', async () => {
   const clock = new FakeClock()
   const service = await startService({ clock })
   const { key } = await service.createPerson()
@@ -78,7 +78,7 @@ test('an export has the caller’s tasks with costs, tags and times, as CSV or a
   await service.stop()
 })
 
-test('an export reads page by page, and has no tasks that are created meanwhile', async () => {
+test('an export reads one page at a time, and excludes tasks that are created meanwhile', async () => {
   const service = await startService({ limits: { executionsPerMinute: 0 } })
   const { key } = await service.createPerson()
   await Promise.all(Array.from({ length: 260 }, () => service.createTask(key, 'test.free')))
@@ -96,7 +96,7 @@ test('an export reads page by page, and has no tasks that are created meanwhile'
   await service.stop()
 })
 
-test('rejects invalid filters, a missing scope and a second export at the same time', async () => {
+test('rejects invalid filters, a missing scope and a second concurrent export', async () => {
   const service = await startService()
   const { key, userId } = await service.createPerson()
   for (const query of ['status=done', 'keyId=', 'createdAfter=today', 'status=failed&status=failed', 'tag=a']) {

@@ -42,7 +42,7 @@ test('1,000 requests for one address send at most ten mails, whether it has an a
     const outcomes: Record<string, number> = { admitted: 0, refused: 0 }
     for (let n = 0; n < 1000; n++) {
       if (n > 0 && n % 250 === 0) {
-        // A mail whose lease expires while it is being sent is sent again.
+        // Wait, because a mail is sent again if its lease expires during sending.
         await allSent()
         clock.advance(hour / 4)
       }

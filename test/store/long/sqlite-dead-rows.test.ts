@@ -42,7 +42,7 @@ class PageCounter {
 
   watch(connection: Database.Database, sql: string, statement: Database.Statement): void {
     const text = sql.replaceAll('"', '').replaceAll(/\s+/g, ' ').trim()
-    // A commit may copy the log into the database, which reads as many pages as the log has.
+    // A commit can start a checkpoint, which reads all pages of the WAL.
     if (text === 'COMMIT') return
     for (const name of ['get', 'all', 'run'] as const) {
       const run = statement[name]
