@@ -394,7 +394,7 @@ export type CreatedKey = {
   expiresAt: string | null
   revokedAt: string | null
   lastUsedAt: string | null
-  /** Id of the key that replaced this one in a rotation */
+  /** Id of the key that replaced this one in a rotation; null if there is none */
   replacedBy: string | null
   /** Spending limit of the key per period; null if there is none */
   limitUsd: string | null
@@ -458,7 +458,7 @@ export type CreatedWebhook = {
   recent: {
     succeeded: number
     failed: number
-    /** 95th percentile of the response times of the last attempts; null if none got a response */
+    /** 95th percentile of the response times, counting only the last attempt of each delivery; null if there were no responses */
     responseP95Ms: number | null
   }
   /** The last failed attempt among the most recent deliveries */
@@ -632,7 +632,7 @@ export type Key = {
   expiresAt: string | null
   revokedAt: string | null
   lastUsedAt: string | null
-  /** Id of the key that replaced this one in a rotation */
+  /** Id of the key that replaced this one in a rotation; null if there is none */
   replacedBy: string | null
   /** Spending limit of the key per period; null if there is none */
   limitUsd: string | null
@@ -706,9 +706,9 @@ export type ListedUser = {
   connectorsBlockedUntil: string | null
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
-  /** Charges minus refunds in the last 30 UTC days, including today */
+  /** Charges minus refunds for tasks and chat turns that ended in the last 30 UTC days, including today */
   spentUsd: string
-  /** Last UTC day on which a task or chat turn of the user ended; null if none has */
+  /** Last UTC day on which one of the user's tasks or chat turns ended; null if none has ended */
   activeOn: string | null
 }
 
@@ -1201,7 +1201,7 @@ export type Task = {
   givenBackUsd?: string | undefined
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
-  /** When the current or last run started; omitted before the first */
+  /** When the current or last run started; omitted before the first run */
   startedAt?: string | undefined
   /** When the task ended; omitted until then */
   completedAt?: string | undefined
@@ -1254,7 +1254,7 @@ export type TaskListItem = {
   maxCostUsd?: string | undefined
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
-  /** When the current or last run started; omitted before the first */
+  /** When the current or last run started; omitted before the first run */
   startedAt?: string | undefined
   /** ISO 8601 UTC timestamp with milliseconds */
   completedAt?: string | undefined
@@ -1375,7 +1375,7 @@ export type Usage = {
     /** Number of failed tasks, excluding canceled and expired tasks */
     failures: number
   }[]
-  /** One entry per hour up to now, oldest first; only for one or two days */
+  /** One entry per past hour of the period, oldest first; only for periods of one or two days */
   hours?: {
     /** ISO 8601 UTC timestamp with milliseconds */
     start: string
@@ -1478,7 +1478,7 @@ export type UserTask = {
   givenBackUsd?: string | undefined
   /** ISO 8601 UTC timestamp with milliseconds */
   createdAt: string
-  /** When the current or last run started; omitted before the first */
+  /** When the current or last run started; omitted before the first run */
   startedAt?: string | undefined
   /** When the task ended; omitted until then */
   completedAt?: string | undefined
@@ -1542,7 +1542,7 @@ export type Webhook = {
   recent: {
     succeeded: number
     failed: number
-    /** 95th percentile of the response times of the last attempts; null if none got a response */
+    /** 95th percentile of the response times, counting only the last attempt of each delivery; null if there were no responses */
     responseP95Ms: number | null
   }
   /** The last failed attempt among the most recent deliveries */
@@ -1561,9 +1561,9 @@ export type WebhookDelivery = {
   eventId: string
   webhookId: string
   type: "task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed" | "webhook.test"
-  /** The task that the event reports, if it reports one */
+  /** The task that the event is about; omitted if there is none */
   taskId?: string | undefined
-  /** The session that the event reports, if it reports one */
+  /** The session that the event is about; omitted if there is none */
   sessionId?: string | undefined
   /** The task's `webhookUrl`, if the delivery goes there */
   url: string | null
@@ -1586,9 +1586,9 @@ export type WebhookDeliveryDetails = {
   eventId: string
   webhookId: string
   type: "task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed" | "webhook.test"
-  /** The task that the event reports, if it reports one */
+  /** The task that the event is about; omitted if there is none */
   taskId?: string | undefined
-  /** The session that the event reports, if it reports one */
+  /** The session that the event is about; omitted if there is none */
   sessionId?: string | undefined
   /** The task's `webhookUrl`, if the delivery goes there */
   url: string | null
@@ -1885,11 +1885,11 @@ export type Queries = {
   }
   'account.usage': {
     input: {
-      /** Number of days up to `to`; ignored if `from` is given */
+      /** Number of days, ending with `to`; ignored if `from` is set */
       days?: number | undefined
       /** First UTC day; the period can have at most 1,100 days */
       from?: string | undefined
-      /** Last UTC day, today by default; later days are omitted */
+      /** Last UTC day. Defaults to today; a later day counts as today */
       to?: string | undefined
       /** Adds `groups` with totals for the tasks and turns that ended on these days. Grouping by tag instead covers the tasks created on these days, and counts a task once for each of its tags */
       groupBy?: "agent" | "endpoint" | "model" | "key" | "tag" | undefined
@@ -1967,9 +1967,9 @@ export type Queries = {
       userId?: string | undefined
       /** First UTC day; the period can have at most 1,100 days */
       from?: string | undefined
-      /** Last UTC day, today by default; later days are omitted */
+      /** Last UTC day. Defaults to today; a later day counts as today */
       to?: string | undefined
-      /** Number of UTC days up to `to`; ignored if `from` is given */
+      /** Number of UTC days, ending with `to`; ignored if `from` is set */
       days?: number | undefined
     }
     output: {
@@ -1977,15 +1977,15 @@ export type Queries = {
       limit: number
       /** Value to send as `after` to get the next page; omitted on the last page */
       next?: string | undefined
-      /** Totals for all users over the period from `from` to `to`, or over the last `days` */
+      /** Totals for all users over the whole period */
       totals: {
         /** Number of paid top-ups */
         topups: number
         /** Amount in USD with four fraction digits */
         paidUsd: string
-        /** Refunded part of these payments, whenever it was refunded */
+        /** Refunded part of these payments, regardless of when it was refunded */
         refundedUsd: string
-        /** Disputed part of these payments, whenever the dispute began */
+        /** Disputed part of these payments, regardless of when the dispute began */
         disputedUsd: string
         /** Current debt of all users */
         owedUsd: string
@@ -1997,9 +1997,9 @@ export type Queries = {
         topups: number
         /** Amount in USD with four fraction digits */
         paidUsd: string
-        /** Refunded part of these payments, whenever it was refunded */
+        /** Refunded part of these payments, regardless of when it was refunded */
         refundedUsd: string
-        /** Disputed part of these payments, whenever the dispute began */
+        /** Disputed part of these payments, regardless of when the dispute began */
         disputedUsd: string
       }[]
     }
@@ -2431,7 +2431,7 @@ export type Mutations = {
         agentId?: string | undefined
         /** The new session's connectors, with `agentId` */
         connectorIds?: string[] | undefined
-        /** The session that the new session would continue, with `agentId`. Its history counts as input */
+        /** Only with `agentId`: the session that the new session would continue. Its history counts as input */
         continues?: string | undefined
       } | undefined
     }
