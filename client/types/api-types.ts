@@ -1207,6 +1207,8 @@ export type Task = {
   completedAt?: string | undefined
   /** When the service deleted the contents of the task, at the end of its retention. `request` is then empty, `response` is null, and an error has only its code */
   prunedAt?: string | undefined
+  /** Milliseconds that the last run waited for connectors; omitted if it did not or has not ended */
+  connectorMs?: number | undefined
   /** When the task expires unless an agent starts it first; omitted if it does not expire */
   expiresAt?: string | undefined
   /** Maximum run time in seconds, if the request set one */
@@ -1484,6 +1486,8 @@ export type UserTask = {
   completedAt?: string | undefined
   /** When the service deleted the contents of the task, at the end of its retention. `request` is then empty, `response` is null, and an error has only its code */
   prunedAt?: string | undefined
+  /** Milliseconds that the last run waited for connectors; omitted if it did not or has not ended */
+  connectorMs?: number | undefined
   /** When the task expires unless an agent starts it first; omitted if it does not expire */
   expiresAt?: string | undefined
   /** Maximum run time in seconds, if the request set one */

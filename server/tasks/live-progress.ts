@@ -17,6 +17,7 @@ export type LiveRun = Live & {
   /** Reports progress. `json` must be a JSON object. */
   note(json: string): void
   log(line: Omit<LogLine, 'at'>): void
+  noteConnectors(ms: number): void
   readonly runLog: string | undefined
   /** Ends the reporting. Later calls to `note` have no effect. */
   end(): void
@@ -135,6 +136,10 @@ class Run implements LiveRun {
 
   log(line: Omit<LogLine, 'at'>): void {
     this.lines.addLine({ at: this.#parts.now(), ...line })
+  }
+
+  noteConnectors(ms: number): void {
+    this.lines.connectorMs = Math.round(ms)
   }
 
   get runLog(): string | undefined {

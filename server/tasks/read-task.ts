@@ -137,6 +137,7 @@ type Lines<Line> = { dropped: number; lines: Line[] }
 export function readRunLog({ runLog }: Pick<TaskRecord, 'runLog'>): {
   progress?: Lines<ProgressLine>
   log?: Lines<LogLine>
+  connectorMs?: number
 } {
   return runLog === null ? {} : (JSON.parse(runLog) as ReturnType<typeof readRunLog>)
 }
@@ -176,8 +177,9 @@ function newTask(record: TaskRecord, { links, progress }: { links: Links; progre
   }
   if (record.keyId !== null) task.keyId = record.keyId
   if (progress !== null) task.progress = JSON.parse(progress) as TaskProgress
-  const { progress: progressLog } = readRunLog(record)
+  const { connectorMs, progress: progressLog } = readRunLog(record)
   if (progressLog) task.progressLog = progressLog
+  if (connectorMs !== undefined) task.connectorMs = connectorMs
   if (record.meters !== null || record.rates !== null) task.maxCostUsd = formatUsd(record.cost + record.givenBack)
   if (record.usage !== null) {
     task.usage = record.usage

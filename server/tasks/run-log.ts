@@ -5,11 +5,12 @@ const bytesMax = 16 * 1024
 /** Longer messages are cut off and longer fields omitted, so that one line cannot displace all others. */
 const charsMax = 2000
 
-/** Newest progress messages and log lines of a run. They are stored when its task ends. */
+/** Newest progress messages and log lines of a run, and how long it waited for connectors. They are stored when its task ends. */
 export class RunLog {
   #progress: NewestLines | undefined
   #log: NewestLines | undefined
   #lastMessage: string | undefined
+  connectorMs = 0
 
   /** Adds a progress message, unless it repeats the previous one. */
   addProgress({ at, message }: TaskProgress): void {
@@ -29,6 +30,7 @@ export class RunLog {
     const parts = Object.entries({ progress: this.#progress, log: this.#log }).flatMap(([name, lines]) =>
       lines ? [`"${name}":${lines.json}`] : [],
     )
+    if (this.connectorMs > 0) parts.push(`"connectorMs":${this.connectorMs}`)
     return parts.length === 0 ? undefined : `{${parts.join(',')}}`
   }
 }

@@ -281,6 +281,7 @@ async function runAgent(parts: RunTaskParts, { live, span, task, stop }: Run): P
     )
   } finally {
     timer.close()
+    live.noteConnectors(timer.connectorMs)
     if (ownTimer) clearTimeout(ownTimer)
     stop.removeEventListener('abort', onStop)
   }

@@ -15,6 +15,7 @@ export class RunTimer {
   #ownMs: number
   #waitingMs: number
   #isWaiting = false
+  #connectorMs = 0
   #since = performance.now()
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
@@ -34,8 +35,13 @@ export class RunTimer {
   }
 
   close(): void {
-    clearTimeout(this.#timer)
+    this.#settle()
     this.#isClosed = true
+  }
+
+  /** How long the run has waited for connectors, up to the last change. */
+  get connectorMs(): number {
+    return this.#connectorMs
   }
 
   /** Subtracts the time since the last change from the remaining time. */
@@ -44,6 +50,7 @@ export class RunTimer {
     const now = performance.now()
     const passedMs = now - this.#since
     this.#since = now
+    if (this.#isWaiting) this.#connectorMs += passedMs
     const waitedMs = this.#isWaiting ? Math.min(passedMs, this.#waitingMs) : 0
     this.#waitingMs -= waitedMs
     this.#ownMs -= passedMs - waitedMs

@@ -176,6 +176,11 @@ export const Task = z
       .describe(
         'When the service deleted the contents of the task, at the end of its retention. `request` is then empty, `response` is null, and an error has only its code',
       ),
+    connectorMs: z
+      .number()
+      .int()
+      .optional()
+      .describe('Milliseconds that the last run waited for connectors; omitted if it did not or has not ended'),
     expiresAt: isoTimestamp
       .optional()
       .describe('When the task expires unless an agent starts it first; omitted if it does not expire'),

@@ -45,10 +45,11 @@ export function TaskTimeline({ task }: { task: Task }) {
   )
 }
 
-/** The time in the queue and the run time, in proportion. */
-function TimeBar({ task: { completedAt, createdAt, startedAt } }: { task: Task }) {
+/** The time in the queue, the run time and the part of it spent in connectors, in proportion. */
+function TimeBar({ task: { attempt, completedAt, connectorMs = 0, createdAt, startedAt } }: { task: Task }) {
   if (startedAt === undefined || completedAt === undefined) return null
-  const queuedMs = Date.parse(startedAt) - Date.parse(createdAt)
+  // Before a later attempt, the task was not only queued.
+  const queuedMs = attempt > 1 ? 0 : Date.parse(startedAt) - Date.parse(createdAt)
   const ranMs = Date.parse(completedAt) - Date.parse(startedAt)
   const share = (ms: number) => (100 * ms) / Math.max(1, queuedMs + ranMs)
   return (
@@ -56,10 +57,13 @@ function TimeBar({ task: { completedAt, createdAt, startedAt } }: { task: Task }
       size="md"
       mb="md"
       role="img"
-      aria-label={`Queued ${durationText(queuedMs)}, ran ${durationText(ranMs)}`}
+      aria-label={[queuedMs > 0 && `Queued ${durationText(queuedMs)}`, ranText(ranMs, connectorMs)]
+        .filter(Boolean)
+        .join(', ')}
     >
       <Progress.Section withAria={false} value={share(queuedMs)} color="gray" />
-      <Progress.Section withAria={false} value={share(ranMs)} color="brand" />
+      <Progress.Section withAria={false} value={share(Math.max(0, ranMs - connectorMs))} color="brand" />
+      <Progress.Section withAria={false} value={share(Math.min(ranMs, connectorMs))} color="yellow" />
     </Progress.Root>
   )
 }
@@ -69,7 +73,18 @@ const ends: Readonly<Record<string, string>> = { CANCELED: 'Canceled', EXPIRED: 
 const looks: Partial<Record<BadgeStatus, 'good' | 'bad'>> = { completed: 'good', failed: 'bad' }
 
 function momentsOf(task: Task, transactions: readonly Transaction[]): Moment[] {
-  const { attempt, completedAt, createdAt, error, expiresAt, progress, progressLog, startedAt, status } = task
+  const {
+    attempt,
+    completedAt,
+    connectorMs = 0,
+    createdAt,
+    error,
+    expiresAt,
+    progress,
+    progressLog,
+    startedAt,
+    status,
+  } = task
   const between = (from: string, to: string) => durationText(Date.parse(to) - Date.parse(from))
   const isCharge = ({ type }: Transaction) => type === 'task_charge'
   // Add events in causal order. The stable sort below keeps this order for events in the same millisecond.
@@ -77,13 +92,19 @@ function momentsOf(task: Task, transactions: readonly Transaction[]): Moment[] {
   moments.push(...transactions.filter(isCharge).map(toMoment))
   if (startedAt !== undefined) {
     const what = attempt > 1 ? `Started, attempt ${attempt}` : 'Started'
-    moments.push({ key: 'begun', at: startedAt, what, more: `queued ${between(createdAt, startedAt)}` })
+    moments.push({
+      key: 'begun',
+      at: startedAt,
+      what,
+      ...(attempt === 1 && { more: `queued ${between(createdAt, startedAt)}` }),
+    })
   }
   if (progress && !progressLog) moments.push({ key: 'progress', at: progress.at, what: progressText(progress) })
   if (completedAt !== undefined) {
     const what = status === 'completed' ? 'Completed' : (ends[error?.code ?? ''] ?? 'Failed')
     const look = looks[taskLook(status, error?.code)]
-    const more = startedAt === undefined ? undefined : `ran ${between(startedAt, completedAt)}`
+    const more =
+      startedAt === undefined ? undefined : ranText(Date.parse(completedAt) - Date.parse(startedAt), connectorMs)
     moments.push({ key: 'ended', at: completedAt, what, more, ...(look && { look }) })
   }
   moments.push(...transactions.filter((one) => !isCharge(one)).map(toMoment))
@@ -96,6 +117,11 @@ function momentsOf(task: Task, transactions: readonly Transaction[]): Moment[] {
 
 function toMoment({ amountUsd, createdAt: at, id, type }: Transaction): Moment {
   return { key: id, at, what: amounts[type] ?? type, usd: amountUsd }
+}
+
+function ranText(ranMs: number, connectorMs: number): string {
+  const ran = `ran ${durationText(ranMs)}`
+  return connectorMs === 0 ? ran : `${ran}, ${durationText(connectorMs)} of it in connectors`
 }
 
 function progressText({ fraction, message }: NonNullable<Task['progress']>): string {

@@ -169,7 +169,9 @@ test("ending a blocked thread also ends its runs' servers and their children", a
   expect(serverPids()).toHaveLength(2)
   const sum = { endpointId: 'code.call', params: { calls: [{ name: 'fail' }] }, connectorIds }
   await completeTask(world, person, sum)
-  expect(await endOf(world, person, taskId)).toMatchObject({ status: 'failed', error: { code: 'AGENT_TIMEOUT' } })
+  const blocked = await endOf(world, person, taskId)
+  expect(blocked).toMatchObject({ status: 'failed', error: { code: 'AGENT_TIMEOUT' } })
+  expect(blocked.connectorMs).toBeGreaterThan(0)
   expect(await moneyOf(world.service, person.key, taskId)).toEqual(refundedOnce)
   await expectSound(world)
   await world.stop()
