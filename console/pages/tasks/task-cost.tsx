@@ -19,7 +19,7 @@ export function TaskCost({ task }: { task: Cost }) {
   if (isMaximum(task)) {
     return (
       <span className={classes.cost}>
-        <Note>up to</Note> <Money usd={task.costUsd} isExact /> <Note>held</Note>
+        <Note>up to</Note> <Money usd={task.costUsd} isExact />
       </span>
     )
   }

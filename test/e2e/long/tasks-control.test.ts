@@ -287,7 +287,7 @@ testConsole(
     const bar = page.getByRole('progressbar', { name: 'Task progress' })
     await page.getByText('33 %, Read page 1 of 3').first().waitFor()
     expect(await bar.getAttribute('aria-valuenow')).toBe('33')
-    await page.getByText('up to $0.0100 held').first().waitFor()
+    await page.getByText('up to $0.0100').first().waitFor()
     await opened.check('task-progress')
     turnPage()
     await page.getByText('66 %, Read page 2 of 3').first().waitFor()
