@@ -18,7 +18,7 @@ export function ConnectorChoice({ error, onChange, value }: ConnectorChoiceProps
     )
   }
   if (!data) return null
-  if (data.total === 0) {
+  if (data.total === 0 && value.length === 0) {
     return (
       <Text size="sm" c="dimmed">
         To let the agent use tools from your own services,{' '}

@@ -5,6 +5,7 @@ import { client } from '../../../app/api-client.ts'
 import { queryClient } from '../../../app/query-client.ts'
 import { changeDraft, draftOf } from '../transcript/chat-drafts.ts'
 import { liveChatOf } from '../transcript/live-chat.ts'
+import { areSame } from '../transcript/sent-message.ts'
 import { keep, sessionOptions } from '../transcript/transcript.ts'
 import { showReplying } from '../list/session-news.ts'
 import type { AttachedFile } from './attached-files.ts'
@@ -38,8 +39,10 @@ export function useStartChat(draftId: string) {
       // Without this, the chat would open empty, and show the message only after the session has loaded.
       await queryClient.prefetchQuery({ ...sessionOptions(sessionId), retry: false })
       showReplying(sessionId, message)
-      const isSame = draftOf(draftId).text === message
-      changeDraft(draftId, { params: {}, files: [], ...(isSame && { text: '' }) })
+      const draft = draftOf(draftId)
+      const areSameFiles = areSame(draft.files, files)
+      const isSame = draft.text === message
+      changeDraft(draftId, { params: {}, ...(areSameFiles && { files: [] }), ...(isSame && { text: '' }) })
       void queryClient.invalidateQueries({ queryKey: ['sessions'] })
       goTo(`/chat/${sessionId}`)
     },
