@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import { isoTime, isoTimeOrNull, type Clock } from '../kernel/clock.ts'
 import { badField, ErrandError } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
+import { ownTurn } from '../kernel/own-turn.ts'
 import type { Store } from '../store/store.ts'
 import { webhooksMax, type UpdateWebhook, type WebhookOf } from '../store/events/webhook-types.ts'
 import type { DeliveryRecord, WebhookRecord } from '../store/events/event-types.ts'
@@ -77,7 +78,12 @@ export async function listWebhooks(
   { limit, offset, userId }: Page & { userId: string },
 ): Promise<z.output<typeof ListWebhooksOutput>> {
   const webhooks = await store.webhooks.list(userId)
-  const page = await Promise.all(webhooks.slice(offset, offset + limit).map((webhook) => toWebhook(store, webhook)))
+  const page: Webhook[] = []
+  for (const webhook of webhooks.slice(offset, offset + limit)) {
+    // Reading a webhook's last responses takes a few milliseconds.
+    await ownTurn(userId)
+    page.push(await toWebhook(store, webhook))
+  }
   return { webhooks: page, total: webhooks.length, limit, offset }
 }
 

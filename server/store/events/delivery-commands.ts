@@ -56,7 +56,8 @@ const sent = statement<Sent>(
         THEN ${ofEvent('users.id')} END AS "ofUser",
       ${ofEvent('external_id')} AS "externalId" FROM deliveries WHERE ${thisOne}`,
 )
-const newestOf = (status: string) => `SELECT * FROM (SELECT status, ${columns('attemptedAt createdAt error trace')}
+const newestOf = (status: string) => `SELECT * FROM (SELECT status, ${columns('attemptedAt createdAt error')},
+      ${status === 'pending' ? 'CAST(NULL AS text) AS trace' : 'trace'}
     FROM deliveries WHERE webhook_id = :webhookId AND status = '${status}'
     ORDER BY created_at DESC, event_id DESC LIMIT ${healthRows}) AS ${status}`
 const newest = statement<Pick<DeliveryRecord, 'attemptedAt' | 'createdAt' | 'error' | 'status'> & Pick<Sent, 'trace'>>(
