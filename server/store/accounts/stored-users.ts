@@ -148,7 +148,7 @@ export function* listUsers(
   }
   const last = (yield* on.get(newest))!.seq ?? 0
   // Use smaller batches for ranking, because it also reads the books of each user.
-  const batch = order === 'created' ? on.skippedPerTick : on.skippedPerTick / 10
+  const batch = on.skippedPerTick / { created: 1, active: 10, spent: 100 }[order]
   let candidates: Ranked[] = []
   let ids: string[] = []
   let total = 0
@@ -159,16 +159,16 @@ export function* listUsers(
     const left = Math.max(0, offset - total)
     total += matches
     if (order !== 'created') {
-      candidates = candidates.concat(yield* on.all(ranked[order], { ...piece, limit: offset + limit }))
+      candidates = candidates
+        .concat(yield* on.all(ranked[order], { ...piece, limit: offset + limit }))
+        .toSorted((one, other) => other.value - one.value)
+        .slice(0, offset + limit)
     } else if (matches > left && ids.length < limit) {
       const page = yield* on.all(oldest, { ...piece, limit: limit - ids.length, offset: left })
       ids.push(...page.map(({ id }) => id))
     }
   }
-  if (order !== 'created') {
-    candidates.sort((one, other) => other.value - one.value)
-    ids = candidates.slice(offset, offset + limit).map(({ id }) => id)
-  }
+  if (order !== 'created') ids = candidates.slice(offset).map(({ id }) => id)
   const rows = yield* on.all(list, { spentSince, ids: JSON.stringify(Object.fromEntries(ids.map((id) => [id, 0]))) })
   const byId = new Map(rows.map((row) => [row.id, toAccount(row)]))
   return { users: ids.map((id) => must(byId.get(id), 'users are never deleted')), total }

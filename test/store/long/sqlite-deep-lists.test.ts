@@ -125,5 +125,18 @@ test('user searches run in batches without blocking the event loop', async () =>
       }
     }
   }
+  withRaw(service.dataDir, (raw) => {
+    const rows = [5, 12_000, 24_000].map(
+      (n, index) => `('user_${n}', 1, '', '', '', '', '', 1, 0, ${index + 1}, 0, 0, 0)`,
+    )
+    raw.exec(`INSERT INTO book_days VALUES ${rows.join(', ')}`)
+  })
+  for (const [order, first] of [
+    ['spent', [24_000, 12_000, 5]],
+    ['active', [5, 12_000, 24_000]],
+  ] as const) {
+    const { users } = await store.listUsers({ limit: 4, offset: 0, order })
+    expect(users.map(({ id }) => id)).toEqual([...first, 1].map((n) => `user_${n}`))
+  }
   await service.stop()
 })
