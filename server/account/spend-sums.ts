@@ -1,3 +1,4 @@
+import { ownTurn } from '../kernel/own-turn.ts'
 import type { SpendStep } from '../store/accounts/account-types.ts'
 import type { Store } from '../store/store.ts'
 
@@ -7,14 +8,16 @@ const pageRows = 4000
 const stepsMax = 100_000
 
 /**
- * Sums of a user's transactions per step (a UTC day or hour), from `fromStep` up to and including the transaction
- * `newestSeq`.
+ * Sums of a user's transactions per step (a UTC day or hour), from `oldestSeq` to `newestSeq`. Steps before `fromStep`
+ * may be incomplete.
  */
-type CachedSums = { fromStep: number; newestSeq: number; steps: Map<number, SpendStep> }
+type CachedSums = { fromStep: number; oldestSeq: number; newestSeq: number; steps: Map<number, SpendStep> }
+
+type Range = { afterSeq: number; beforeSeq: number; fromStep: number }
 
 /**
- * Caches each account's spending per UTC day or hour. Transactions never change, so a later read only adds the newer
- * ones.
+ * Caches each account's spending per UTC day or hour. Transactions never change, so a later read only adds newer or
+ * older ones.
  */
 export class SpendSums {
   readonly #store: Store
@@ -43,13 +46,17 @@ export class SpendSums {
   }
 
   async #update(userId: string, fromStep: number): Promise<CachedSums> {
-    const earlier = this.#known.get(userId)
-    // If the requested steps start before the cached sums, compute all sums again.
-    const base = earlier && earlier.fromStep <= fromStep ? earlier : { fromStep, newestSeq: 0, steps: new Map() }
-    const added = await this.#readSince(userId, base)
-    const known: CachedSums = { fromStep: base.fromStep, newestSeq: added.newestSeq, steps: new Map(base.steps) }
-    for (const step of added.steps) known.steps.set(step.step, sum(known.steps.get(step.step), step))
-    for (const step of known.steps.keys()) if (step < known.fromStep) known.steps.delete(step)
+    const before = this.#known.get(userId)
+    const known: CachedSums = before
+      ? { ...before, steps: new Map(before.steps) }
+      : { fromStep, oldestSeq: Number.MAX_SAFE_INTEGER, newestSeq: 0, steps: new Map() }
+    const firstStep = before ? -Infinity : fromStep
+    const [afterSeq, beforeSeq] = [known.newestSeq, Number.MAX_SAFE_INTEGER]
+    await this.#add(userId, known, { afterSeq, beforeSeq, fromStep: firstStep })
+    if (fromStep < known.fromStep) {
+      await this.#add(userId, known, { afterSeq: 0, beforeSeq: known.oldestSeq, fromStep })
+      known.fromStep = fromStep
+    }
     this.#drop(userId)
     this.#known.set(userId, known)
     this.#stepCount += countOf(known)
@@ -67,10 +74,8 @@ export class SpendSums {
     this.#stepCount -= countOf(known)
   }
 
-  async #readSince(userId: string, { fromStep, newestSeq: afterSeq }: Omit<CachedSums, 'steps'>) {
-    const steps: SpendStep[] = []
-    let newestSeq = afterSeq
-    let beforeSeq = Number.MAX_SAFE_INTEGER
+  /** Adds the transactions between two others, newest first, down to the first page that reaches before `fromStep`. */
+  async #add(userId: string, known: CachedSums, { afterSeq, beforeSeq, fromStep }: Range): Promise<void> {
     for (;;) {
       const page = await this.#store.readSpend({
         userId,
@@ -79,11 +84,12 @@ export class SpendSums {
         limit: pageRows,
         stepMs: this.#stepMs,
       })
-      steps.push(...page.steps)
-      newestSeq = Math.max(newestSeq, page.newestSeq ?? 0)
-      if (page.rows < pageRows || (page.oldestStep ?? 0) < fromStep) return { steps, newestSeq }
+      for (const step of page.steps) known.steps.set(step.step, sum(known.steps.get(step.step), step))
+      known.newestSeq = Math.max(known.newestSeq, page.newestSeq ?? 0)
+      known.oldestSeq = Math.min(known.oldestSeq, page.oldestSeq ?? known.oldestSeq)
+      if (page.rows < pageRows || (page.oldestStep ?? 0) < fromStep) return
       beforeSeq = page.oldestSeq!
-      await new Promise((resolve) => setImmediate(resolve))
+      await ownTurn(userId)
     }
   }
 }

@@ -45,8 +45,9 @@ export async function readGroups(
     groups = [...runsByValue].map(([value, ofTag]) => ({ value, ...sumRuns(ofTag) }))
     groups.sort((one, other) => other.charged - one.charged || (one.value < other.value ? -1 : 1))
     for (const [value, ofTag] of runsByValue) {
+      // The tasks were created in the period, but the last ones may have ended after it.
       for (const { completedAt, cost } of ofTag)
-        daySums.push({ value, day: Math.floor(completedAt / dayMs), charged: cost })
+        daySums.push({ value, day: Math.min(Math.floor(completedAt / dayMs), toDay - 1), charged: cost })
     }
   } else {
     const onRow = ({ charged, day = fromDay, value }: { value: string | number; day?: number; charged: Units }) =>

@@ -357,6 +357,23 @@ test('returns the days, hours and groups of any period', async () => {
   await service.stop()
 })
 
+test('counts a tagged task that ended after the period on its last day', async () => {
+  const clock = new FakeClock(Date.UTC(2026, 2, 15, 23, 59, 59))
+  const { config } = cancelAgents()
+  const service = await startService({ config, clock })
+  const { key } = await service.createPerson()
+  const task = { endpointId: 'work.slow', params: {}, tags: { team: 'a' } }
+  const { taskId } = (await service.post('/api/tasks', task, { key })).body
+  await until('it runs', waitMsMax, async () => {
+    return (await service.get(`/api/tasks/${taskId}`, key)).body.status === 'processing'
+  })
+  clock.advance(2000)
+  await service.post(`/api/tasks/${taskId}/cancel`, undefined, { key })
+  const { body, status } = await service.get('/api/usage?groupBy=tag&from=2026-03-14&to=2026-03-15', key)
+  expect([status, body.groups]).toMatchObject([200, [{ value: 'team:a', spentPerDayUsd: ['0.0000', '0.0100'] }]])
+  await service.stop()
+})
+
 test('returns 401 without a credential and 403 without the read scope', async () => {
   const service = await startService()
   const { key } = await service.createPerson({ scopes: ['execute', 'manage'] })

@@ -123,6 +123,7 @@ function Sums({ groupBy, names, period, usage: { days, groups = [], hours, runs 
   // Sum up the days instead of the tags, because a task counts for each of its tags.
   const totals = totalOf(groupBy === 'tag' ? days : groups)
   const periodText = periodTexts[period]
+  const isCurrent = days.at(-1)?.date === new Date().toISOString().slice(0, 10)
   const left = account && daysLeft(account.balanceUsd, days)
   const nameOf = (value: string) => groupName(groupBy, value, names)
   const [, navigate] = useLocation()
@@ -146,11 +147,13 @@ function Sums({ groupBy, names, period, usage: { days, groups = [], hours, runs 
           value={failureRate(totals) ?? 'No executions'}
           note={`${countText(totals.failures)} failed`}
         />
-        <StatTile
-          label="Balance lasts"
-          value={!account ? undefined : left === undefined ? 'No spending' : lastsText(left)}
-          note="Estimate based on average spending since the first charge"
-        />
+        {isCurrent && (
+          <StatTile
+            label="Balance lasts"
+            value={!account ? undefined : left === undefined ? 'No spending' : lastsText(left)}
+            note="Estimate based on average spending since the first charge"
+          />
+        )}
       </StatTiles>
       {groups.length === 0 ? (
         <EmptyState title={`No ${groupBy === 'tag' ? 'tagged tasks' : 'executions'} ended in this period`}>

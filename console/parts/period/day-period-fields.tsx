@@ -30,7 +30,7 @@ export function useDayPeriod() {
 /** If `from` or `to` is missing or invalid, takes it from the last 30 days. */
 function customDays({ from, to }: DayPeriod, now: Date): DayPeriod {
   const month = periodOf('month', now)
-  return { from: isDay(from) ? from : month.from, to: isDay(to) ? to : month.to }
+  return { from: isDay(from) ? from : month.from, to: isDay(to) && to < month.to ? to : month.to }
 }
 
 export function DayPeriodFields({ choose, from, name, set, to }: ReturnType<typeof useDayPeriod>) {

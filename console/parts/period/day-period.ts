@@ -16,8 +16,9 @@ export const periodNames = {
 
 const dayMs = 86_400_000
 
+/** Ignores the years that a date field reports while its user types the year. */
 export function isDay(text: string): boolean {
-  const time = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN
+  const time = /^[2-9]\d{3}-\d\d-\d\d$/.test(text) ? Date.parse(text) : Number.NaN
   return !Number.isNaN(time) && dayOf(time) === text
 }
 

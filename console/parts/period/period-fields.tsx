@@ -1,5 +1,6 @@
 import { Select, TextInput, type BoxProps } from '@mantine/core'
 import { useSearchField } from '../hooks/use-search-field.ts'
+import { isDay } from './day-period.ts'
 
 const hourMs = 3_600_000
 const spans: Readonly<Record<string, { label: string; ms: number }>> = {
@@ -36,12 +37,9 @@ function timesOf({ from, time, to }: { time: string; from: string; to: string })
   }
 }
 
-/** Returns the local start of a day such as 2026-01-31, plus a number of days. */
+/** Returns the start of a UTC day such as 2026-01-31, plus a number of days. */
 function dayOf(text: string, daysLater: number): Date | undefined {
-  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(text) ?? []
-  if (year === undefined) return undefined
-  const date = new Date(Number(year), Number(month) - 1, Number(day) + daysLater)
-  return Number.isNaN(date.getTime()) ? undefined : date
+  return isDay(text) ? new Date(Date.parse(text) + daysLater * 24 * hourMs) : undefined
 }
 
 /** At most half of a phone's width, so that two fields fit in a row. */
@@ -69,14 +67,14 @@ export function PeriodFields({ label, period, w = fieldWidth(170), dayWidth = fi
         <>
           <TextInput
             type="date"
-            label="From"
+            label="From (UTC)"
             value={from}
             onChange={(event) => setFrom(event.currentTarget.value)}
             w={dayWidth}
           />
           <TextInput
             type="date"
-            label="To"
+            label="To (UTC)"
             value={to}
             onChange={(event) => setTo(event.currentTarget.value)}
             w={dayWidth}
