@@ -125,7 +125,13 @@ function seedsOf({ userId }: Person, { now, webhookId }: { now: number; webhookI
       created_at: long,
       updated_at: long,
     },
-    events: { id: "'evt_' || n", user_id: own, type: "'task.completed'", body: "'{}'", created_at: `${now} - n` },
+    events: {
+      id: "'evt_' || n",
+      user_id: own,
+      type: "'task.completed'",
+      body: `'{"data":{}}'`,
+      created_at: `${now} - n`,
+    },
     deliveries: {
       event_id: "'evt_' || n",
       webhook_id: `'${webhookId}'`,
