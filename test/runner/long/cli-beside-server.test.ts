@@ -67,7 +67,7 @@ test('users, credits and keys take effect immediately, with the documented JSON'
   expect((await reader.get('/api/account')).status).toBe(200)
   expect(await run('keys', 'list', '--user', email)).toMatchObject({ keys: [{}, {}], total: 2, limit: 50, offset: 0 })
   expect(await run('users', 'list')).toEqual({
-    users: [{ ...user, balanceUsd: '0.0050', spentUsd: '0.0000', activeOn: null }],
+    users: [{ ...user, balanceUsd: '0.0050', spentUsd: '0.0100', activeOn: expect.any(String) }],
     total: 1,
     limit: 50,
     offset: 0,
