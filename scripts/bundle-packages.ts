@@ -21,7 +21,7 @@ const bundled: ReadonlySet<string> = new Set([
 const external = ['better-sqlite3', 'pg', 'zod']
 
 const specifier =
-  /((?:\bfrom|^import)\s*|\b(?:import|require|createRequire\(import\.meta\.url\))\(\s*)(['"])([^'"\n]+)\2/gm
+  /((?:(?<!['"])\bfrom|^import)\s*|\b(?:import|require|createRequire\(import\.meta\.url\))\(\s*)(['"])([^'"\n]+)\2/gm
 
 export function readSpecifiers(file: string): string[] {
   return [...readFileSync(file, 'utf8').matchAll(specifier)].map(([, , , name = '']) => name).filter(isOfPackage)

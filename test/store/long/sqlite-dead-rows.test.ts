@@ -42,14 +42,14 @@ class PageCounter {
 
   watch(connection: Database.Database, sql: string, statement: Database.Statement): void {
     const text = sql.replaceAll('"', '').replaceAll(/\s+/g, ' ').trim()
-    // A commit can start a checkpoint, which reads all pages of the WAL.
-    if (text === 'COMMIT') return
     for (const name of ['get', 'all', 'run'] as const) {
       const run = statement[name]
       const counted: Run = (...values) => {
         if (!this.isCounting) return run.apply(statement, values)
         // Empties the page cache, so that the statement has to read its pages.
         connection.pragma('shrink_memory')
+        // A commit could otherwise start a checkpoint, which reads all pages of the WAL.
+        connection.pragma('wal_autocheckpoint = 0')
         const before = readCalls()
         try {
           return run.apply(statement, values)
