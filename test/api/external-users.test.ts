@@ -36,7 +36,9 @@ test('creates a user by external id and finds it by internal and external id', a
   })
   expect((await platform.get('/api/users/by-external-id/customer-42')).body).toEqual(user)
   expect((await platform.get(`/api/users/${user.id}`)).body).toEqual(user)
-  expect((await platform.get('/api/users?search=omer-42')).body.users).toEqual([{ ...user, spentUsd: '0.0000', activeOn: null }])
+  expect((await platform.get('/api/users?search=omer-42')).body.users).toEqual([
+    { ...user, spentUsd: '0.0000', activeOn: null },
+  ])
   const { browser } = await signUpAdmin(service)
   expect((await browser.get('/api/users/by-external-id/customer-42')).body).toEqual(user)
   expect((await platform.get('/api/users/by-external-id/customer-43')).status).toBe(404)
