@@ -33,7 +33,6 @@ export type AccountParts = {
 }
 
 const hourMs = 3_600_000
-const dayMs = 24 * hourMs
 const hoursDaysMax = 2
 
 export const accountRouter = (parts: AccountParts) =>
