@@ -229,7 +229,7 @@ testConsole(
     expect(await opened.curl()).toContain('createdAfter=')
     await page.getByRole('textbox', { name: 'Created' }).click()
     await page.getByRole('option', { name: 'Custom range' }).click()
-    await page.getByLabel('To', { exact: true }).fill('2001-01-01')
+    await page.getByLabel('To (UTC)').fill('2001-01-01')
     await page.getByText('No tasks match these filters').waitFor()
     await opened.check('tasks-by-day')
     await page.getByRole('button', { name: 'Clear filters' }).first().click()
