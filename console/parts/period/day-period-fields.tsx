@@ -1,6 +1,6 @@
-import { TextInput } from '@mantine/core'
 import { useSearchParams } from 'wouter'
 import { NameSelect } from '../name-select.tsx'
+import { DayRangeFields } from './day-range-fields.tsx'
 import { isDay, periodNames, periodOf, type DayPeriod, type PeriodName } from './day-period.ts'
 
 /** A period of whole UTC days, stored in the URL query. */
@@ -38,20 +38,7 @@ export function DayPeriodFields({ choose, from, name, set, to }: ReturnType<type
     <>
       <NameSelect label="Period" names={periodNames} value={name} onChange={choose} />
       {name === 'custom' && (
-        <>
-          <TextInput
-            type="date"
-            label="From (UTC)"
-            value={from}
-            onChange={(event) => set({ from: event.currentTarget.value })}
-          />
-          <TextInput
-            type="date"
-            label="To (UTC)"
-            value={to}
-            onChange={(event) => set({ to: event.currentTarget.value })}
-          />
-        </>
+        <DayRangeFields from={from} to={to} setFrom={(day) => set({ from: day })} setTo={(day) => set({ to: day })} />
       )}
     </>
   )

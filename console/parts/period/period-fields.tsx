@@ -1,6 +1,7 @@
-import { Select, TextInput, type BoxProps } from '@mantine/core'
+import { Select, type BoxProps } from '@mantine/core'
 import { useSearchField } from '../hooks/use-search-field.ts'
 import { isDay } from './day-period.ts'
+import { DayRangeFields } from './day-range-fields.tsx'
 
 const hourMs = 3_600_000
 const spans: Readonly<Record<string, { label: string; ms: number }>> = {
@@ -63,24 +64,7 @@ export function PeriodFields({ label, period, w = fieldWidth(170), dayWidth = fi
         allowDeselect={false}
         w={w}
       />
-      {time === ofDays && (
-        <>
-          <TextInput
-            type="date"
-            label="From (UTC)"
-            value={from}
-            onChange={(event) => setFrom(event.currentTarget.value)}
-            w={dayWidth}
-          />
-          <TextInput
-            type="date"
-            label="To (UTC)"
-            value={to}
-            onChange={(event) => setTo(event.currentTarget.value)}
-            w={dayWidth}
-          />
-        </>
-      )}
+      {time === ofDays && <DayRangeFields from={from} to={to} setFrom={setFrom} setTo={setTo} w={dayWidth} />}
     </>
   )
 }
