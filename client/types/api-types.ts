@@ -337,140 +337,29 @@ export type ConnectorToolResult = {
   isError: boolean
 }
 
-export type CreatedClientToken = {
-  id: string
-  userId: string
-  scopes: Array<"read" | "execute" | "pay">
-  /** Ids of the agents that the token can run; null for all */
-  agents: string[] | null
-  /** The only session that the token can access */
-  sessionId: string | null
-  /** The only task that the token can access */
-  taskId: string | null
-  /** Cap on the total cost of the token's tasks and turns; null for none */
-  maxCostUsd: string | null
-  /** Amount charged and held so far */
-  usedUsd: string
-  /** Whether the token allows only one execution */
-  once: boolean
-  /** Id of the API key, login or platform key that created the token */
-  createdBy: string
-  /** ISO 8601 UTC timestamp with milliseconds */
-  createdAt: string
-  /** ISO 8601 UTC timestamp with milliseconds */
-  expiresAt: string
-  revokedAt: string | null
+export type CreatedClientToken = ClientToken & {
   /** The client token itself, shown only once */
   token: string
 }
 
-export type CreatedInvitation = {
-  id: string
-  /** `invitation` and `sign-up` create an account, `password` sets the password of an existing one */
-  kind: "invitation" | "sign-up" | "password"
-  email: string
-  isAdmin: boolean
-  /** Initial credit of the new account */
-  creditUsd: string
-  /** ISO 8601 UTC timestamp with milliseconds */
-  createdAt: string
-  /** ISO 8601 UTC timestamp with milliseconds */
-  expiresAt: string
-  acceptedAt: string | null
+export type CreatedInvitation = Invitation & {
   /** The link for the invited person, shown only once. It works once, for anyone who has it */
   url: string
   /** Whether the service also emails the link to the invited person */
   isMailed: boolean
 }
 
-export type CreatedKey = {
-  id: string
-  name: string
-  /** The key's last four characters */
-  hint: string
-  scopes: Array<"read" | "execute" | "manage">
-  /** ISO 8601 UTC timestamp with milliseconds */
-  createdAt: string
-  expiresAt: string | null
-  revokedAt: string | null
-  lastUsedAt: string | null
-  /** Id of the key that replaced this one in a rotation; null if there is none */
-  replacedBy: string | null
-  /** Spending limit of the key per period; null if there is none */
-  limitUsd: string | null
-  /** How often `limitUsd` resets, in UTC; weeks start on Monday */
-  limitReset: "never" | "day" | "week" | "month" | null
-  /** Amount charged and held in this period; null if there is no `limitUsd` */
-  usedUsd: string | null
-  /** When the current period ends; null if `limitUsd` never resets */
-  resetsAt: string | null
-  /** Maximum number of tasks and turns per UTC minute; null if only the user's limit applies */
-  executionsPerMinute: number | null
-  /** Ids of the agents that the key can run; null for all */
-  agents: string[] | null
-  /** True when the key is in use and older than 90 days */
-  rotationDue: boolean
+export type CreatedKey = Key & {
   /** The API key itself, shown only once */
   key: string
 }
 
-export type CreatedPlatformKey = {
-  id: string
-  name: string
-  /** The key's last four characters */
-  hint: string
-  scopes: Array<"users" | "credit" | "limits" | "act" | "pay" | "connectors" | "webhooks" | "economics">
-  /** IP addresses and networks allowed to use the key; null for all */
-  addresses: string[] | null
-  /** Maximum credit per UTC day. The same limit applies separately to taking credit back. Null for none */
-  creditPerDayUsd: string | null
-  /** Amount credited in the current UTC day */
-  creditedTodayUsd: string
-  /** Amount taken back in the current UTC day */
-  takenTodayUsd: string
-  /** Number of users that the key has created */
-  usersCreated: number
-  /** ISO 8601 UTC timestamp with milliseconds */
-  createdAt: string
-  expiresAt: string | null
-  revokedAt: string | null
-  lastUsedAt: string | null
+export type CreatedPlatformKey = PlatformKey & {
   /** The platform key itself, shown only once */
   key: string
 }
 
-export type CreatedWebhook = {
-  id: string
-  /** Null for the webhook that signs requests to the `webhookUrl` of tasks */
-  url: string | null
-  description: string
-  /** Null for all event types */
-  types: Array<"task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed"> | null
-  isEnabled: boolean
-  /** `user`: the user disabled it; `gone`: the endpoint responded with 410; `failing`: deliveries failed for three days */
-  disabledReason: "user" | "gone" | "failing" | null
-  disabledAt: string | null
-  /** Time of the first failure since the last success */
-  failingSince: string | null
-  /** Until when requests are also signed with the previous secret */
-  previousSecretUntil: string | null
-  /** Results of the most recent completed deliveries, at most 100 */
-  recent: {
-    succeeded: number
-    failed: number
-    /** 95th percentile of the response times, counting only the last attempt of each delivery; null if there were no responses */
-    responseP95Ms: number | null
-  }
-  /** The last failed attempt among the most recent deliveries */
-  lastFailure: {
-    /** ISO 8601 UTC timestamp with milliseconds */
-    at: string
-    error: string
-  } | null
-  /** ISO 8601 UTC timestamp with milliseconds */
-  createdAt: string
-  /** ISO 8601 UTC timestamp with milliseconds */
-  updatedAt: string
+export type CreatedWebhook = Webhook & {
   /** The signing secret, shown only once: `whsec_` followed by base64 of 32 bytes */
   secret: string
 }
@@ -565,33 +454,7 @@ export type Endpoint = {
   output?: Record<string, unknown> | undefined
 }
 
-export type ErasedUser = {
-  id: string
-  /** The user's email address; if there is none, a placeholder that receives no email */
-  email: string
-  /** The product's id for a user that it created; null for other users */
-  externalId: string | null
-  isAdmin: boolean
-  isSuspended: boolean
-  /** When the user was erased; null for other users */
-  erasedAt: string | null
-  /** Amount in USD with four fraction digits */
-  balanceUsd: string
-  /** Amount in USD with four fraction digits */
-  heldUsd: string
-  /** Refunded or disputed top-up amounts that the balance could not cover */
-  owedUsd: string
-  /** Total cost of turns that exceeded the balance, a cap or a limit and was not charged */
-  writtenOffUsd: string
-  /** The plan assigned to the user; null for the default plan */
-  plan: string | null
-  limits: OwnLimits
-  /** When the abuse block ends; null if there is none */
-  blockedUntil: string | null
-  /** When the block of tasks with connectors ends, which a failed task that had called a connector causes; null if there is none */
-  connectorsBlockedUntil: string | null
-  /** ISO 8601 UTC timestamp with milliseconds */
-  createdAt: string
+export type ErasedUser = User & {
   /** The payment provider's ids of a saved payment method that this request did not remove there; otherwise null. The audit log also contains them */
   leftMethod: {
     customerId: string | null
@@ -679,43 +542,14 @@ export type Limits = {
   spendResetsAt: string | null
 }
 
-export type ListedUser = {
-  id: string
-  /** The user's email address; if there is none, a placeholder that receives no email */
-  email: string
-  /** The product's id for a user that it created; null for other users */
-  externalId: string | null
-  isAdmin: boolean
-  isSuspended: boolean
-  /** When the user was erased; null for other users */
-  erasedAt: string | null
-  /** Amount in USD with four fraction digits */
-  balanceUsd: string
-  /** Amount in USD with four fraction digits */
-  heldUsd: string
-  /** Refunded or disputed top-up amounts that the balance could not cover */
-  owedUsd: string
-  /** Total cost of turns that exceeded the balance, a cap or a limit and was not charged */
-  writtenOffUsd: string
-  /** The plan assigned to the user; null for the default plan */
-  plan: string | null
-  limits: OwnLimits
-  /** When the abuse block ends; null if there is none */
-  blockedUntil: string | null
-  /** When the block of tasks with connectors ends, which a failed task that had called a connector causes; null if there is none */
-  connectorsBlockedUntil: string | null
-  /** ISO 8601 UTC timestamp with milliseconds */
-  createdAt: string
+export type ListedUser = User & {
   /** Charges minus refunds for tasks and chat turns that ended in the last 30 UTC days, including today */
   spentUsd: string
   /** Last UTC day on which one of the user's tasks or chat turns ended; null if none has ended */
   activeOn: string | null
 }
 
-export type LogLine = {
-  /** ISO 8601 UTC timestamp with milliseconds */
-  at: string
-  message: string
+export type LogLine = ProgressLine & {
   /** Any JSON value from the agent */
   fields?: unknown
 }
@@ -833,33 +667,7 @@ export type MessagePart = {
   url: string
 }
 
-export type OpenedUser = {
-  id: string
-  /** The user's email address; if there is none, a placeholder that receives no email */
-  email: string
-  /** The product's id for a user that it created; null for other users */
-  externalId: string | null
-  isAdmin: boolean
-  isSuspended: boolean
-  /** When the user was erased; null for other users */
-  erasedAt: string | null
-  /** Amount in USD with four fraction digits */
-  balanceUsd: string
-  /** Amount in USD with four fraction digits */
-  heldUsd: string
-  /** Refunded or disputed top-up amounts that the balance could not cover */
-  owedUsd: string
-  /** Total cost of turns that exceeded the balance, a cap or a limit and was not charged */
-  writtenOffUsd: string
-  /** The plan assigned to the user; null for the default plan */
-  plan: string | null
-  limits: OwnLimits
-  /** When the abuse block ends; null if there is none */
-  blockedUntil: string | null
-  /** When the block of tasks with connectors ends, which a failed task that had called a connector causes; null if there is none */
-  connectorsBlockedUntil: string | null
-  /** ISO 8601 UTC timestamp with milliseconds */
-  createdAt: string
+export type OpenedUser = User & {
   /** Whether this request created the user */
   created: boolean
 }
@@ -928,27 +736,7 @@ export type PlatformKey = {
   lastUsedAt: string | null
 }
 
-export type PlatformKeyDetails = {
-  id: string
-  name: string
-  /** The key's last four characters */
-  hint: string
-  scopes: Array<"users" | "credit" | "limits" | "act" | "pay" | "connectors" | "webhooks" | "economics">
-  /** IP addresses and networks allowed to use the key; null for all */
-  addresses: string[] | null
-  /** Maximum credit per UTC day. The same limit applies separately to taking credit back. Null for none */
-  creditPerDayUsd: string | null
-  /** Amount credited in the current UTC day */
-  creditedTodayUsd: string
-  /** Amount taken back in the current UTC day */
-  takenTodayUsd: string
-  /** Number of users that the key has created */
-  usersCreated: number
-  /** ISO 8601 UTC timestamp with milliseconds */
-  createdAt: string
-  expiresAt: string | null
-  revokedAt: string | null
-  lastUsedAt: string | null
+export type PlatformKeyDetails = PlatformKey & {
   /** The last 10 IP addresses from which the key was used, newest first */
   lastAddresses: {
     address: string
@@ -1502,25 +1290,7 @@ export type UserTask = {
   } | undefined
 }
 
-export type UserTopup = {
-  id: string
-  /** Only a `paid` top-up is credited. A `failed` or `expired` top-up can still become `paid` while its payment page accepts payments */
-  status: "open" | "paid" | "failed" | "expired"
-  /** Amount credited when the top-up is paid */
-  amountUsd: string
-  /** Whether auto-recharge created the top-up */
-  isAuto: boolean
-  /** URL of the payment page; null once the top-up is paid or can no longer be paid */
-  checkoutUrl: string | null
-  /** URL of the provider's receipt */
-  receiptUrl: string | null
-  /** Amount refunded and deducted from the balance */
-  refundedUsd: string
-  /** Amount in dispute, deducted from the balance until the dispute is won */
-  disputedUsd: string
-  /** ISO 8601 UTC timestamp with milliseconds */
-  createdAt: string
-  paidAt: string | null
+export type UserTopup = Topup & {
   userId: string
   email: string
   /** URL of the payment in the provider's dashboard; null until the provider has reported a payment */
@@ -1586,29 +1356,7 @@ export type WebhookDelivery = {
   createdAt: string
 }
 
-export type WebhookDeliveryDetails = {
-  eventId: string
-  webhookId: string
-  type: "task.completed" | "task.failed" | "chat.settled" | "credit.added" | "session.expired" | "key.limit_reached" | "balance.low" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "payment.disputed" | "webhook.test"
-  /** The task that the event is about; omitted if there is none */
-  taskId?: string | undefined
-  /** The session that the event is about; omitted if there is none */
-  sessionId?: string | undefined
-  /** The task's `webhookUrl`, if the delivery goes there */
-  url: string | null
-  /** `canceled` if the webhook was disabled or deleted before delivery */
-  status: "pending" | "succeeded" | "failed" | "canceled"
-  attempts: number
-  /** Time of the next attempt; null if there is none */
-  nextAttemptAt: string | null
-  /** Time of the last attempt */
-  attemptedAt: string | null
-  /** HTTP status of the last response */
-  httpStatus: number | null
-  /** Why the last attempt failed */
-  error: string | null
-  /** ISO 8601 UTC timestamp with milliseconds */
-  createdAt: string
+export type WebhookDeliveryDetails = WebhookDelivery & {
   /** The last request */
   request: {
     /** URL of the last attempt; null before the first one */
