@@ -1,3 +1,4 @@
+import '@fontsource-variable/inter/wght.css'
 import './app/mantine.css'
 import '@mantine/notifications/styles.layer.css'
 import './app/console.css'

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import react from '@vitejs/plugin-react'
 import { defineConfig } from 'vite'
+import { interFont } from './inter-font.ts'
 import { precompress } from './precompress.ts'
 
 export default defineConfig({
@@ -9,7 +10,7 @@ export default defineConfig({
   // Chunks load each other by relative URLs, because the service may run below a path prefix.
   base: './',
   clearScreen: false,
-  plugins: [react(), precompress()],
+  plugins: [react(), interFont(), precompress()],
   build: {
     outDir: 'dist',
     emptyOutDir: true,

@@ -86,7 +86,8 @@ const blue: MantineColorsTuple = [
   '#13264a',
 ]
 
-const sans = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', Arial, sans-serif"
+const sans =
+  "'Inter Variable', 'Inter Fallback', system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', Arial, sans-serif"
 
 /** A dialog's header must not be a banner landmark, and its close button needs a name. */
 const ofDialogs = { attributes: { header: { role: 'presentation' } }, closeButtonProps: { 'aria-label': 'Close' } }

@@ -192,7 +192,7 @@ test('the console imports the client, and only the formats of money and CSV from
   expect(ofConsole.map(describe)).toContain('console/app/api-client.ts → client/client.ts')
   const bad = ofConsole.filter(({ from, isTypeOnly, to }) => {
     // The console's build runs in Node.
-    if (isTypeOnly || /^console\/(?:precompress|vite\.config)\.ts$/.test(from)) return false
+    if (isTypeOnly || /^console\/(?:inter-font|precompress|vite\.config)\.ts$/.test(from)) return false
     const isOurs = /^(?:server|openapi|client|test|bench|examples|scripts)\//.test(to)
     const known = ['client/client.ts', 'server/kernel/money.ts']
     return to.startsWith('node:') || (isOurs && !known.includes(to))

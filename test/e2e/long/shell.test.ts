@@ -42,3 +42,21 @@ testConsole("a tab discards its account's data once another tab logs in as a dif
   await page.getByRole('button', { name: 'Account' }).click()
   await page.getByText(grace.email).waitFor()
 })
+
+testConsole('text is set in Inter, whose Latin file is preloaded', async (opened) => {
+  const page = await opened.open('/')
+  const fonts = await page.evaluate(async () => {
+    await document.fonts.ready
+    const files = performance.getEntriesByType('resource') as PerformanceResourceTiming[]
+    return {
+      used: getComputedStyle(document.body).fontFamily.split(',')[0],
+      loaded: [...document.fonts].filter(({ status }) => status === 'loaded').map(({ family }) => family),
+      files: files.filter(({ name }) => name.endsWith('.woff2')).map(({ initiatorType }) => initiatorType),
+    }
+  })
+  expect(fonts).toEqual({
+    used: '"Inter Variable"',
+    loaded: expect.arrayContaining(['Inter Variable']),
+    files: ['link'],
+  })
+})
