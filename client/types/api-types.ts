@@ -944,6 +944,8 @@ export type Task = {
   endpointId: string
   /** Id of the API key that created the task; omitted for other credentials, such as a browser login */
   keyId?: string | undefined
+  /** The credential that created the task; omitted if unknown */
+  startedBy?: TaskStarter | undefined
   status: "pending" | "processing" | "completed" | "failed"
   /** Number of the current or last run; 0 before the first */
   attempt: number
@@ -1033,6 +1035,8 @@ export type TaskListItem = {
   endpointId: string
   /** Id of the API key that created the task; omitted for other credentials, such as a browser login */
   keyId?: string | undefined
+  /** The credential that created the task; omitted if unknown */
+  startedBy?: TaskStarter | undefined
   status: "pending" | "processing" | "completed" | "failed"
   /** Omitted if there are none */
   tags?: Record<string, string> | undefined
@@ -1064,6 +1068,12 @@ export type TaskProgress = {
   data?: unknown
   /** ISO 8601 UTC timestamp with milliseconds */
   at: string
+}
+
+export type TaskStarter = {
+  kind: "key" | "login" | "clientToken" | "platformKey" | "commandLine"
+  /** Id of the API key or client token; omitted for other kinds */
+  id?: string | undefined
 }
 
 export type TaskTokens = {
@@ -1239,6 +1249,8 @@ export type UserTask = {
   endpointId: string
   /** Id of the API key that created the task; omitted for other credentials, such as a browser login */
   keyId?: string | undefined
+  /** The credential that created the task; omitted if unknown */
+  startedBy?: TaskStarter | undefined
   status: "pending" | "processing" | "completed" | "failed"
   /** Number of the current or last run; 0 before the first */
   attempt: number

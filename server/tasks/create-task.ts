@@ -1,7 +1,7 @@
 import type { RateState } from '../store/limits/limit-types.ts'
 import type { z } from 'zod'
 import type { Catalogue } from '../agents/config/catalogue.ts'
-import { keyIdOf, type Caller } from '../procedures/caller.ts'
+import { keyIdOf, starterOf, type Caller } from '../procedures/caller.ts'
 import { assertSignedIn, type ConnectorAccess } from '../connectors/connector-access.ts'
 import {
   balanceRefusal,
@@ -109,6 +109,7 @@ export async function createTask(
     agentId: endpoint.agentId,
     endpointId,
     keyId: keyIdOf(caller),
+    startedBy: starterOf(caller),
     cost: price,
     meters,
     rates: rates && storedByModel(rates),

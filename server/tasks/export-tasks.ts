@@ -20,6 +20,8 @@ const columns: Readonly<Record<string, (task: TaskListItem) => string | number |
   completedAt: ({ completedAt }) => completedAt,
   queuedMs: ({ createdAt, startedAt }) => msBetween(createdAt, startedAt),
   ranMs: ({ completedAt, startedAt }) => msBetween(startedAt, completedAt),
+  startedBy: ({ startedBy }) => startedBy?.kind,
+  startedById: ({ startedBy }) => startedBy?.id,
 }
 
 /** On SQLite, reading a page blocks the event loop. 250 rows take a few milliseconds. */

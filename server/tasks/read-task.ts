@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import { receiptRates } from '../billing/written-rates.ts'
 import { isoTime } from '../kernel/clock.ts'
 import { ErrandError } from '../kernel/errors.ts'
+import { isId } from '../kernel/ids.ts'
 import { storedObject } from '../kernel/json-text.ts'
 import { formatUsd } from '../kernel/money.ts'
 import { nextOf, readRange } from '../store/list-place.ts'
@@ -20,6 +21,7 @@ import type {
   Task,
   TaskListItem,
   TaskProgress,
+  TaskStarter,
 } from './task-schema.ts'
 
 type GetTask = {
@@ -101,11 +103,13 @@ export function readFilters({
 
 export function toListItem(record: StoredListItem): TaskListItem {
   const { completedAt, cost, errorCode, errorMessage, keyId, maxCost, preview, startedAt, status, tags } = record
+  const startedBy = readStarter(record)
   return {
     id: record.id,
     agentId: record.agentId,
     endpointId: record.endpointId,
     ...(keyId !== null && { keyId }),
+    ...(startedBy && { startedBy }),
     status,
     ...(tags && { tags }),
     costUsd: formatUsd(cost),
@@ -118,6 +122,13 @@ export function toListItem(record: StoredListItem): TaskListItem {
     ...(preview !== null && { preview }),
     ...(errorMessage !== null && { errorMessage }),
   }
+}
+
+function readStarter({ keyId, startedBy }: Pick<TaskRecord, 'keyId' | 'startedBy'>): TaskStarter | undefined {
+  if (keyId !== null) return { kind: 'key', id: keyId }
+  if (startedBy === null) return undefined
+  if (isId('ctok', startedBy)) return { kind: 'clientToken', id: startedBy }
+  return { kind: startedBy as TaskStarter['kind'] }
 }
 
 /**
@@ -176,6 +187,8 @@ function newTask(record: TaskRecord, { links, progress }: { links: Links; progre
     createdAt: isoTime(record.createdAt),
   }
   if (record.keyId !== null) task.keyId = record.keyId
+  const startedBy = readStarter(record)
+  if (startedBy) task.startedBy = startedBy
   if (progress !== null) task.progress = JSON.parse(progress) as TaskProgress
   const { connectorMs, progress: progressLog } = readRunLog(record)
   if (progressLog) task.progressLog = progressLog

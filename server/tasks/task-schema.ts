@@ -1,4 +1,4 @@
-import { taskStatuses, taskOutcomes } from '../store/tasks/task-types.ts'
+import { starterKinds, taskStatuses, taskOutcomes } from '../store/tasks/task-types.ts'
 import { z } from 'zod'
 import {
   cursorInput,
@@ -113,6 +113,16 @@ const keyId = z
   .optional()
   .describe('Id of the API key that created the task; omitted for other credentials, such as a browser login')
 
+export const TaskStarter = z
+  .object({
+    kind: z.enum(starterKinds),
+    id: z.string().optional().describe('Id of the API key or client token; omitted for other kinds'),
+  })
+  .meta({ id: 'TaskStarter' })
+export type TaskStarter = z.output<typeof TaskStarter>
+
+const startedBy = TaskStarter.optional().describe('The credential that created the task; omitted if unknown')
+
 const TaskTokens = z
   .object({
     ...writtenUse,
@@ -134,6 +144,7 @@ export const Task = z
     agentId: z.string(),
     endpointId: z.string(),
     keyId,
+    startedBy,
     status: TaskStatus,
     attempt,
     progress: TaskProgress.optional().describe('Latest progress reported by the agent'),
@@ -253,6 +264,7 @@ export const TaskListItem = z
     agentId: z.string(),
     endpointId: z.string(),
     keyId,
+    startedBy,
     status: TaskStatus,
     tags: tagsOutput,
     costUsd: usd,

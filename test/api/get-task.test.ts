@@ -44,7 +44,16 @@ test('a task in each status has exactly its fields and omits times of later step
   clock.advance(1)
   const second = (await service.createTask(key, 'gate.run', { fail: true })).body.taskId
   const keyId = expect.stringMatching(/^key_/)
-  const common = { userId, keyId, agentId: 'gate', endpointId: 'gate.run', costUsd: '0.0100', refundedUsd: '0.0000' }
+  const startedBy = { kind: 'key', id: keyId }
+  const common = {
+    userId,
+    keyId,
+    startedBy,
+    agentId: 'gate',
+    endpointId: 'gate.run',
+    costUsd: '0.0100',
+    refundedUsd: '0.0000',
+  }
   const times = { createdAt: '2026-02-03T04:05:06.007Z', startedAt: '2026-02-03T04:05:06.007Z' }
   const request = { name: 'Ada' }
   expect(await read(first)).toEqual({

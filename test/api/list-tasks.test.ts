@@ -47,6 +47,7 @@ test('lists tasks newest first with exactly their fields and filters by status a
   const pending = (await service.createTask(key, 'two.run')).body.taskId
 
   const keyId = expect.stringMatching(/^key_/)
+  const startedBy = { kind: 'key', id: keyId }
   expect((await service.get('/api/tasks', key)).body).toEqual({
     tasks: [
       {
@@ -54,6 +55,7 @@ test('lists tasks newest first with exactly their fields and filters by status a
         agentId: 'two',
         endpointId: 'two.run',
         keyId,
+        startedBy,
         status: 'pending',
         costUsd: '0.0100',
         refundedUsd: '0.0000',
@@ -64,6 +66,7 @@ test('lists tasks newest first with exactly their fields and filters by status a
         agentId: 'one',
         endpointId: 'one.run',
         keyId,
+        startedBy,
         status: 'processing',
         costUsd: '0.0100',
         refundedUsd: '0.0000',
@@ -75,6 +78,7 @@ test('lists tasks newest first with exactly their fields and filters by status a
         agentId: 'two',
         endpointId: 'two.run',
         keyId,
+        startedBy,
         status: 'failed',
         errorCode: 'AGENT_ERROR',
         costUsd: '0.0100',
@@ -88,6 +92,7 @@ test('lists tasks newest first with exactly their fields and filters by status a
         agentId: 'one',
         endpointId: 'one.run',
         keyId,
+        startedBy,
         status: 'completed',
         costUsd: '0.0100',
         refundedUsd: '0.0000',

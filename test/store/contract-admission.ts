@@ -6,7 +6,7 @@ import type { ContractTest } from './store-contract.ts'
 export function describeAdmission(contractTest: ContractTest): void {
   contractTest('admission writes the task, its charge and the balance together', async (world) => {
     const userId = await world.createUser(1000)
-    const draft = world.draft(userId, { cost: 250, connectorIds: ['con_a', 'con_b'] })
+    const draft = world.draft(userId, { cost: 250, connectorIds: ['con_a', 'con_b'], startedBy: 'login' })
     const now = world.clock.now()
     const result = await world.store.admitTask(draft)
     expect(result).toMatchObject({ outcome: 'accepted' })
@@ -14,6 +14,7 @@ export function describeAdmission(contractTest: ContractTest): void {
       seq: expect.any(Number),
       id: draft.taskId,
       keyId: null,
+      startedBy: 'login',
       userId,
       agentId: 'text',
       endpointId: 'text.summarize',

@@ -35,6 +35,7 @@ export function describeLists(contractTest: ContractTest): void {
       expect(item).toEqual({
         id: item.id,
         keyId: null,
+        startedBy: null,
         errorMessage: null,
         preview: null,
         agentId,

@@ -159,6 +159,7 @@ export class StoreModel {
       .map(({ attempt: _, isQueued: _1, meters, progress: _2, usage: _3, userId: _4, ...task }) => ({
         ...task,
         keyId: null,
+        startedBy: null,
         tags: null,
         maxCost: meters && task.cost + task.givenBack,
         errorMessage: null,

@@ -52,6 +52,8 @@ export function workTables(
       /** Part of the charge that was refunded on completion. The original charge was cost + givenBack. */
       givenBack: number('given_back').notNull().default(0),
       keyId: text('key_id'),
+      /** The credential of a task without `keyId`: the id of a client token, or one of `starterKinds`. */
+      startedBy: text('started_by'),
       /** Cost that the agent's provider charges the operator, in billionths of a USD. Null if it is unknown. */
       providerCost: number('provider_cost'),
       /** Prices of a metered task's events at admission, as a JSON object. */

@@ -64,7 +64,7 @@ type Judged = { against: TaskNotAccepted | undefined; read: ReadLimits; now: num
 const operation = 'createTask'
 
 const given =
-  'id userId agentId endpointId keyId cost meters rates request requestPayload connectorIds tags webhookUrl quoteId expiresAt timeoutMs countedIn'
+  'id userId agentId endpointId keyId startedBy cost meters rates request requestPayload connectorIds tags webhookUrl quoteId expiresAt timeoutMs countedIn'
 const insert = statement('task_insert', insertInto('tasks', `${given} status queued attempt createdAt`))
 const insertPayload = statement('task_insert_payload', insertInto('payloads', 'id taskId createdAt bytes sha256'))
 const claimIf = (name: string, condition: string) =>
@@ -160,7 +160,7 @@ const requeue = statement(
 )
 
 export function* admitTask(tx: Tx, input: AdmitTask, limits: StoreLimits): Op<AdmitTaskResult> {
-  const { agentId, call, cost, endpointId, keyId = null, request, taskId, userId } = input
+  const { agentId, call, cost, endpointId, keyId = null, request, startedBy = null, taskId, userId } = input
   const { account, against, now, read } = yield* judge(tx, input, { asked: tx.lockAccount({ userId }), limits })
   const called = call ? yield* takeLeftTask(tx, { call, userId }) : undefined
   if (called !== undefined) return { outcome: 'replayed', taskId: called, rate: read.rate }
@@ -176,7 +176,7 @@ export function* admitTask(tx: Tx, input: AdmitTask, limits: StoreLimits): Op<Ad
   const sent = { request: request.text, requestPayload: request.payloadId, ...optionsOf(input, now) }
   const countedIn = cost > 0 ? countIn(tx, read.windows, { userId, charged: cost }) : null
   if (read.keyRate) countKeyRate(tx, input.limits!.rate!.keyId, read.keyRate)
-  const row = { id: taskId, userId, agentId, endpointId, keyId, cost, countedIn, ...sent, createdAt: now }
+  const row = { id: taskId, userId, agentId, endpointId, keyId, startedBy, cost, countedIn, ...sent, createdAt: now }
   tx.send(insert, { ...row, status: 'pending', queued: 1, attempt: 0 })
   addPayload(tx, { stored: request, taskId, userId, now })
   if (input.idempotency) insertKey(tx, { userId, operation, ...input.idempotency, resourceId: taskId }, now)

@@ -43,7 +43,7 @@ export type PayloadRow = { id: string; bytes: number | null; sha256: string | nu
 
 const previewLength = 200
 // Reads long columns, and the error columns stored after them, only if the list shows them.
-const item = `${columns('seq id agentId endpointId keyId status tags cost givenBack createdAt startedAt completedAt')},
+const item = `${columns('seq id agentId endpointId keyId startedBy status tags cost givenBack createdAt startedAt completedAt')},
   CASE WHEN meters IS NOT NULL OR rates IS NOT NULL THEN cost + given_back END AS "maxCost",
   CASE WHEN status = 'failed' THEN error_code END AS "errorCode",
   CASE WHEN :withPreview = 1 THEN substr(request, 1, ${previewLength}) END AS preview,

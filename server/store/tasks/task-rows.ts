@@ -4,7 +4,7 @@ import type { TaskRow } from '../tables/work-tables.ts'
 
 /** Columns of a task record. `queued` is omitted, because only SQL statements use it. */
 export const taskColumns =
-  'seq id userId agentId endpointId keyId status attempt cost request requestPayload' +
+  'seq id userId agentId endpointId keyId startedBy status attempt cost request requestPayload' +
   ' response responsePayload errorCode errorMessage errorDetails connectorIds' +
   ' givenBack meters rates usage tags progress runLog expiresAt timeoutMs cancelableUntil createdAt startedAt completedAt prunedAt'
 
@@ -22,6 +22,7 @@ export function taskRecord(row: ReadTaskRow): TaskRecord {
     agentId: row.agentId,
     endpointId: row.endpointId,
     keyId: row.keyId,
+    startedBy: row.startedBy,
     status: row.status,
     attempt,
     cost,

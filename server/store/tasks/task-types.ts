@@ -27,6 +27,9 @@ export const taskFailureCodes = [
   'CONNECTORS_BLOCKED',
 ] as const
 
+/** Kinds of credentials that create tasks. */
+export const starterKinds = ['key', 'login', 'clientToken', 'platformKey', 'commandLine'] as const
+
 export type TaskFailure = { code: string; message: string; details: string }
 
 /** `digest` is null for payloads from versions without digests. */
@@ -53,6 +56,8 @@ export type TaskRecord = {
   endpointId: string
   /** The API key that created the task, or null for other credentials. */
   keyId: string | null
+  /** For other credentials, the id of the client token or one of `starterKinds`. Null if `keyId` is set. */
+  startedBy: string | null
   status: TaskStatus
   attempt: number
   cost: Units
@@ -94,6 +99,7 @@ export type TaskListItem = Pick<
   | 'agentId'
   | 'endpointId'
   | 'keyId'
+  | 'startedBy'
   | 'status'
   | 'tags'
   | 'cost'
@@ -127,6 +133,7 @@ export type AdmitTask = {
   agentId: string
   endpointId: string
   keyId?: string | null
+  startedBy?: string | null
   cost: Units
   request: StoredJson
   /** Size of the request, if it is stored as a payload. */

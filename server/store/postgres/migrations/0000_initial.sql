@@ -421,6 +421,7 @@ CREATE TABLE "tasks" (
 	"cost" bigint NOT NULL,
 	"given_back" bigint DEFAULT 0 NOT NULL,
 	"key_id" text,
+	"started_by" text,
 	"provider_cost" bigint,
 	"meters" text,
 	"rates" text,

@@ -455,6 +455,7 @@ CREATE TABLE `tasks` (
 	`cost` integer NOT NULL,
 	`given_back` integer DEFAULT 0 NOT NULL,
 	`key_id` text,
+	`started_by` text,
 	`provider_cost` integer,
 	`meters` text,
 	`rates` text,
