@@ -9,7 +9,7 @@ import { Panel } from '../../parts/panel.tsx'
 import { TimeText } from '../../parts/text/time-text.tsx'
 import { agentPath } from '../agents/agent-path.ts'
 import { deletedText, useConnectors } from '../agents/connector-picker.tsx'
-import { useKeyNames } from '../settings/keys/use-key-names.ts'
+import { TaskStarter } from '../settings/keys/task-starter.tsx'
 import { connectorPath } from '../settings/connectors/connector-path.ts'
 import { secondsText } from '../../parts/text/duration-text.ts'
 import { LogPanel } from './log-panel.tsx'
@@ -111,8 +111,6 @@ function useWhole(task: Task, part: PayloadPart): UseQueryResult {
 type TaskDetailsProps = { task: Task; agent: Agent | undefined; hasEndpoint: boolean }
 
 function TaskDetails({ task, agent, hasEndpoint }: TaskDetailsProps) {
-  const { keyId } = task
-  const keyNames = useKeyNames(keyId !== undefined)
   return (
     <KeyValueList
       rows={[
@@ -137,14 +135,7 @@ function TaskDetails({ task, agent, hasEndpoint }: TaskDetailsProps) {
             task.endpointId
           ),
         ],
-        [
-          'API key',
-          keyId && (
-            <PageLink key="key" href={`/settings/keys/${keyId}`}>
-              {keyNames ? (keyNames.get(keyId) ?? keyId) : 'API key'}
-            </PageLink>
-          ),
-        ],
+        ['Started by', task.startedBy && <TaskStarter key="starter" by={task.startedBy} isOwn />],
         ['Connectors', task.connectorIds && <TaskConnectors key="connectors" ids={task.connectorIds} />],
         ['Timeout', task.timeoutSeconds !== undefined && secondsText(task.timeoutSeconds)],
         ['Tags', task.tags && <TaskTags key="tags" tags={task.tags} />],

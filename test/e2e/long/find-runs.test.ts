@@ -130,6 +130,10 @@ testConsole(
     await page.waitForURL(`**/admin/users/${userId}/tasks/${task.id}`)
     await page.getByText('The charge was refunded in full.').waitFor()
     await page.getByText('AGENT_ERROR').first().waitFor()
+    await page
+      .getByRole('region', { name: 'Run' })
+      .getByText(/^API key key_/)
+      .waitFor()
     expect(await page.getByText('"reason"').count(), 'the input').toBe(0)
     await opened.check('admin-user-task')
 

@@ -14,6 +14,7 @@ import { QueryState } from '../../../parts/query-state.tsx'
 import type { BadgeStatus } from '../../../parts/status-badge.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import { durationText } from '../../../parts/text/duration-text.ts'
+import { TaskStarter } from '../../settings/keys/task-starter.tsx'
 import { LogPanel } from '../../tasks/log-panel.tsx'
 import { wholeRefundUsd } from '../../tasks/task-cost.tsx'
 import { TaskFailure } from '../../tasks/task-failure.tsx'
@@ -56,7 +57,7 @@ export function UserTaskPage() {
 }
 
 function Facts({ task }: { task: UserTask }) {
-  const { attempt, completedAt, createdAt, error, keyId, startedAt } = task
+  const { attempt, completedAt, createdAt, error, startedAt, startedBy } = task
   const between = (from: string, to: string) => durationText(Date.parse(to) - Date.parse(from))
   return (
     <Stack gap="lg">
@@ -71,7 +72,7 @@ function Facts({ task }: { task: UserTask }) {
             ['Run time', startedAt !== undefined && completedAt !== undefined && between(startedAt, completedAt)],
             ['Ended', completedAt !== undefined && <TimeText key="ended" at={completedAt} isExact />],
             ['Attempts', attempt],
-            ['API key', keyId !== undefined && <CopyText key="key" value={keyId} what="key ID" />],
+            ['Started by', startedBy && <TaskStarter key="starter" by={startedBy} />],
           ]}
         />
       </Panel>
