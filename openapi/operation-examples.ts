@@ -260,7 +260,16 @@ export const operationExamples: Record<string, Example> = {
   },
   getUsage: {
     response: {
-      days: [{ date: '2026-11-23', spentUsd: '0.0106', refundedUsd: '0.0000', executions: 2, failures: 0 }],
+      days: [
+        {
+          date: '2026-11-23',
+          spentUsd: '0.0106',
+          refundedUsd: '0.0000',
+          reservedUsd: '0.0000',
+          executions: 2,
+          failures: 0,
+        },
+      ],
     },
   },
   listTransactions: {

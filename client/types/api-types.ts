@@ -1170,6 +1170,8 @@ export type Usage = {
     spentUsd: string
     /** Refunds for tasks, including canceled and expired tasks */
     refundedUsd: string
+    /** Part of `spentUsd` for metered and token-priced tasks that are queued or running. The unused part is returned. Covers the newest 2,000 tasks of each status */
+    reservedUsd: string
     /** Number of charged tasks and turns */
     executions: number
     /** Number of failed tasks, excluding canceled and expired tasks */
@@ -1183,6 +1185,8 @@ export type Usage = {
     spentUsd: string
     /** Refunds for tasks, including canceled and expired tasks */
     refundedUsd: string
+    /** Part of `spentUsd` for metered and token-priced tasks that are queued or running. The unused part is returned. Covers the newest 2,000 tasks of each status */
+    reservedUsd: string
     /** Number of charged tasks and turns */
     executions: number
     /** Number of failed tasks, excluding canceled and expired tasks */

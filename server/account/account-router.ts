@@ -33,6 +33,7 @@ export type AccountParts = {
 }
 
 const hourMs = 3_600_000
+const dayMs = 24 * hourMs
 const hoursDaysMax = 2
 
 export const accountRouter = (parts: AccountParts) =>
@@ -115,9 +116,20 @@ export const accountRouter = (parts: AccountParts) =>
           const hours =
             toDay - fromDay <= hoursDaysMax &&
             (await parts.spendHours.read(userId, { from: fromDay * 24, to: lastHour }))
+          // After the charges, so that a task that ended in between is not reserved.
+          const reserved = await parts.store.books.readReserved({
+            userId,
+            since: fromDay * dayMs,
+            until: toDay * dayMs,
+          })
+          const spendOf = ({ charged, executions, failures, refunded, step }: SpendStep, hoursPerStep = 1) => {
+            const rows = reserved.filter(({ hour }) => Math.floor(hour / hoursPerStep) === step)
+            const reservedUsd = formatUsd(rows.reduce((sum, row) => sum + row.reserved, 0))
+            return { spentUsd: formatUsd(charged), refundedUsd: formatUsd(refunded), reservedUsd, executions, failures }
+          }
           const { groupBy } = input
           return {
-            days: days.map((day) => ({ date: dateOf(day.step), ...spendOf(day) })),
+            days: days.map((day) => ({ date: dateOf(day.step), ...spendOf(day, 24) })),
             ...(hours && {
               hours: hours.map((hour) => ({ start: isoTime(hour.step * hourMs), ...spendOf(hour) })),
             }),
@@ -238,8 +250,4 @@ async function credentialLimits(store: Store, { agents, limits }: Caller): Promi
     executionsPerMinute: limits?.rate?.perMinute ?? null,
     agents: agents && [...agents],
   }
-}
-
-function spendOf({ charged, executions, failures, refunded }: SpendStep) {
-  return { spentUsd: formatUsd(charged), refundedUsd: formatUsd(refunded), executions, failures }
 }

@@ -88,6 +88,9 @@ export const UsageInput = z.object({
 const spendFields = {
   spentUsd: usd.describe('Charges for tasks and turns, minus amounts returned for metered tasks'),
   refundedUsd: usd.describe('Refunds for tasks, including canceled and expired tasks'),
+  reservedUsd: usd.describe(
+    'Part of `spentUsd` for metered and token-priced tasks that are queued or running. The unused part is returned. Covers the newest 2,000 tasks of each status',
+  ),
   executions: z.number().int().describe('Number of charged tasks and turns'),
   failures: z.number().int().describe('Number of failed tasks, excluding canceled and expired tasks'),
 }

@@ -109,6 +109,7 @@ test('output types match the operations', () => {
     date: string
     spentUsd: string
     refundedUsd: string
+    reservedUsd: string
     executions: number
     failures: number
   }>()

@@ -39,6 +39,12 @@ test.each([
     })
     expect([running.usage, running.givenBackUsd]).toEqual([undefined, undefined])
     expect(await balanceOf(world)).toBe('9.9000')
+    const spentToday = async () => (await service.get('/api/usage?days=1', key)).body
+    const charged = { spentUsd: '0.1000', reservedUsd: '0.1000', executions: 1 }
+    expect(await spentToday()).toMatchObject({
+      days: [charged],
+      hours: expect.arrayContaining([expect.objectContaining(charged)]),
+    })
     writeFileSync(files.release, '')
     expect((await service.get(`/api/tasks/${taskId}?wait=20`, key)).body).toMatchObject({
       ...metered,
@@ -54,8 +60,8 @@ test.each([
       ['adjustment', '0.0600'],
     ])
     expect(await balanceOf(world)).toBe('9.9600')
-    const { days } = (await service.get('/api/usage?days=1', key)).body
-    expect(days).toMatchObject([{ spentUsd: '0.0400', refundedUsd: '0.0000', executions: 1, failures: 0 }])
+    const spent = { spentUsd: '0.0400', refundedUsd: '0.0000', reservedUsd: '0.0000', executions: 1, failures: 0 }
+    expect((await spentToday()).days).toMatchObject([spent])
     await expectSound(service, key, 'tell.echo')
     await service.stop()
   },

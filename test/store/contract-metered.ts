@@ -179,6 +179,31 @@ export function describeMetered(contractTest: ContractTest): void {
     expect(oldestStep).toBe(day)
   })
 
+  contractTest('sums up the charges for unfinished metered tasks by hour of creation', async (world) => {
+    const hourMs = 3_600_000
+    world.clock.advance(hourMs - (world.clock.now() % hourMs))
+    const [userId, since] = [await world.createUser(10_000), world.clock.now()]
+    const { attempt, id: taskId } = await world.processing(userId, metered)
+    await world.processing(userId, { cost: 7 })
+    world.clock.advance(hourMs)
+    await world.pending(userId, { ...metered, cost: 30 })
+    await world.pending(await world.createUser(), metered)
+    const hour = Math.floor(since / hourMs)
+    const read = async (from = since, until = since + 2 * hourMs) => {
+      const rows = await world.store.books.readReserved({ userId, since: from, until })
+      return rows.filter(({ reserved }) => reserved > 0).toSorted((one, other) => one.hour - other.hour)
+    }
+    const [first, second] = [
+      { hour, reserved: 1000 },
+      { hour: hour + 1, reserved: 30 },
+    ]
+    expect(await read()).toEqual([first, second])
+    expect(await read(since + 1)).toEqual([second])
+    expect(await read(since, since + hourMs)).toEqual([first])
+    await world.store.completeTask({ taskId, attempt, response, usage: { page: 10 } })
+    expect(await read()).toEqual([second])
+  })
+
   contractTest(
     'the ledger check finds a completed task whose cost does not match its usage',
     async (world) => {

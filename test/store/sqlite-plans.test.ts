@@ -48,7 +48,7 @@ test('no statement of a running store scans a whole table, except small ones', (
   // page of spending, `found` a bounded count, `old` a batch to purge, `t` a page of top-ups, `page` one of transactions, `json_each` a statement's
   // input. `due`, `gone`, `k` and the names of statuses are subqueries with a LIMIT.
   const small =
-    /^SCAN (?!(?:users|invitations|platform_keys|rows|found|old|t|page|due|gone|k|succeeded|failed|pending|json_each|CONSTANT ROW)\b)/
+    /^SCAN (?!(?:users|invitations|platform_keys|rows|found|old|t|page|due|gone|k|succeeded|failed|pending|processing|json_each|CONSTANT ROW)\b)/
   const walks = planned.filter(({ sql, plan }) => !sql.includes('LIMIT 1)') && plan.some((step) => small.test(step)))
   // These scans are cheap. Partial indexes contain only open tasks, open turns, debtors or users with a plan. The newest
   // failed tasks and mails are read with a LIMIT, as are the oldest events. Wire requests live for a minute, and at a start all of them are marked as disconnected.
@@ -109,6 +109,18 @@ test("reads a user's spending one page of the ledger at a time by index", () => 
   expect(spend[0]!.plan).toContainEqual(
     'SEARCH transactions USING INDEX transactions_user (user_id=? AND rowid>? AND rowid<?)',
   )
+})
+
+test('reads the newest unfinished tasks of a user by index', () => {
+  const reserved = planned.filter(({ sql }) =>
+    sql.includes('CASE WHEN meters IS NOT NULL OR rates IS NOT NULL THEN cost ELSE'),
+  )
+  expect(reserved).toHaveLength(1)
+  const steps = reserved[0]!.plan.filter((step) => step.includes('tasks'))
+  const byIndex =
+    'SEARCH tasks USING INDEX tasks_user_status (user_id=? AND status=? AND created_at>? AND created_at<?)'
+  expect(steps).toEqual([byIndex, byIndex])
+  expect(reserved[0]!.plan.filter((step) => step.includes('FOR ORDER BY'))).toEqual([])
 })
 
 test("finds a turn's transactions by turn, without scanning those of the user", () => {

@@ -4,7 +4,7 @@ import { PageLink } from '../../parts/page-link.tsx'
 import { Money } from '../../parts/text/money.tsx'
 import { RateLimitTile } from './rate-limit-tile.tsx'
 import { StatTile, StatTiles } from './stat-tile.tsx'
-import { usageTotals } from './usage-totals.ts'
+import { usageTotals, type UsageTotals } from './usage-totals.ts'
 import { subtractUsd, usdUnits } from '../../parts/text/usd-units.ts'
 import type { LiveOverview } from './use-live-overview.ts'
 
@@ -27,7 +27,7 @@ export function OverviewTiles({ account, usage, days }: Pick<LiveOverview, 'acco
         label={`Spent ${period}`}
         isLoading={usage.isPending}
         value={totals && <Money usd={totals.spentUsd} isRounded />}
-        note={totals && <RefundNote refundedUsd={totals.refundedUsd} />}
+        note={totals && <SpentNote {...totals} />}
       />
       <StatTile
         label={`Executions ${period}`}
@@ -52,11 +52,22 @@ function BalanceNote({ account: { balanceUsd, heldUsd, payments } }: { account: 
   return payments ? <PageLink href={addCreditPath}>Add credit</PageLink> : 'Ask an admin to add credit'
 }
 
-function RefundNote({ refundedUsd }: { refundedUsd: string }) {
-  if (usdUnits(refundedUsd) === 0) return 'No refunds'
+function SpentNote({ refundedUsd, reservedUsd }: Pick<UsageTotals, 'refundedUsd' | 'reservedUsd'>) {
+  const [isRefunded, isReserved] = [usdUnits(refundedUsd) > 0, usdUnits(reservedUsd) > 0]
+  if (!isRefunded && !isReserved) return 'No refunds'
   return (
     <>
-      After <Money usd={refundedUsd} /> in refunds
+      {isRefunded && (
+        <>
+          After <Money usd={refundedUsd} /> in refunds
+        </>
+      )}
+      {isRefunded && isReserved && ', '}
+      {isReserved && (
+        <>
+          <Money usd={reservedUsd} /> more reserved for tasks in progress
+        </>
+      )}
     </>
   )
 }

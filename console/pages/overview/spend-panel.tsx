@@ -8,7 +8,7 @@ import { Panel } from '../../parts/panel.tsx'
 import { QueryState } from '../../parts/query-state.tsx'
 import { dayName } from '../../parts/text/day-name.ts'
 import classes from './spend-panel.module.css'
-import { usageTotals, type UsageDay } from './usage-totals.ts'
+import { chargedOf, usageTotals, type UsageDay } from './usage-totals.ts'
 import type { LiveOverview } from './use-live-overview.ts'
 import { countText } from '../../parts/text/count-text.ts'
 import { usdUnits } from '../../parts/text/usd-units.ts'
@@ -16,7 +16,7 @@ import { usdText } from '../../parts/text/usd-text.ts'
 
 const columns: readonly Column<UsageDay>[] = [
   { id: 'day', label: 'Day (UTC)', cell: ({ date }) => <time dateTime={date}>{dayName(date, 'long')}</time> },
-  { id: 'charged', label: 'Charged', align: 'right', cell: ({ spentUsd }) => <Money usd={spentUsd} isExact /> },
+  { id: 'charged', label: 'Charged', align: 'right', cell: (day) => <Money usd={chargedOf(day)} isExact /> },
   { id: 'refunded', label: 'Refunded', align: 'right', cell: ({ refundedUsd }) => <Money usd={refundedUsd} isExact /> },
   { id: 'executions', label: 'Executions', align: 'right', cell: ({ executions }) => countText(executions) },
   { id: 'failures', label: 'Failures', align: 'right', cell: ({ failures }) => countText(failures) },
@@ -52,14 +52,18 @@ function DaysChart({ days }: { days: readonly UsageDay[] }) {
     )
   }
   const summary = `Bar chart of the last ${days.length} days: ${usdText(chargedUsd)} charged, ${usdText(refundedUsd)} refunded. See the table for daily figures.`
+  const reserved = days.map(({ reservedUsd }) => usdUnits(reservedUsd))
   const refunds = days.map(({ refundedUsd: back }) => usdUnits(back))
   const series: DaySeries[] = [
     {
       name: 'Net charges',
       color: 'brand.5',
       // A day's refunds can exceed its charges, because a task may end on a later day.
-      units: days.map(({ spentUsd }, day) => Math.max(0, usdUnits(spentUsd) - (refunds[day] ?? 0))),
+      units: days.map((one, day) => Math.max(0, usdUnits(chargedOf(one)) - (refunds[day] ?? 0))),
     },
+    ...(reserved.some((units) => units > 0)
+      ? [{ name: 'Reserved', color: 'brand.3', units: reserved, isHatched: true }]
+      : []),
     ...(refunds.some((units) => units > 0)
       ? [{ name: 'Refunds', color: 'gray.5', units: refunds, isHatched: true }]
       : []),
@@ -77,9 +81,10 @@ function DaysChart({ days }: { days: readonly UsageDay[] }) {
 /** Returns no rows for a day that is no longer shown, because the chart updates after the days. */
 function noteOf(day: UsageDay | undefined) {
   if (!day) return []
-  const { executions, failures, refundedUsd, spentUsd } = day
+  const { executions, failures, refundedUsd, reservedUsd } = day
   return [
-    ['Charged', <Money key="charged" usd={spentUsd} />],
+    ['Charged', <Money key="charged" usd={chargedOf(day)} />],
+    ...(usdUnits(reservedUsd) > 0 ? [['Reserved', <Money key="reserved" usd={reservedUsd} />] as const] : []),
     ['Refunded', <Money key="refunded" usd={refundedUsd} />],
     ['Executions', countText(executions)],
     ['Failures', countText(failures)],

@@ -47,7 +47,11 @@ export function useLiveOverview(days: number) {
     queryFn: ({ signal }) => client.account.usage({ days }, { signal }),
     placeholderData: keepPreviousData,
   })
-  useUsageAfter(transactions.data?.transactions[0]?.id)
+  useUsageAfter(
+    transactions.data && processing.data && pending.data
+      ? [transactions.data.transactions[0]?.id, processing.data.total, pending.data.total].join(' ')
+      : undefined,
+  )
   return {
     account,
     processing,
@@ -62,16 +66,19 @@ export function useLiveOverview(days: number) {
 
 export type LiveOverview = ReturnType<typeof useLiveOverview>
 
-/** Refetches the daily totals only if there is a new transaction. */
-function useUsageAfter(newestId: string | undefined): void {
+/**
+ * Refetches the daily totals only if `state` changes. A transaction changes the charges. The end of a metered task that
+ * used its maximum has no transaction, but changes the reserved amount.
+ */
+function useUsageAfter(state: string | undefined): void {
   const seen = useRef<string>(undefined)
   useEffect(() => {
-    if (newestId === undefined) return
-    if (seen.current !== undefined && seen.current !== newestId) {
+    if (state === undefined) return
+    if (seen.current !== undefined && seen.current !== state) {
       void queryClient.invalidateQueries({ queryKey: ['usage'] })
     }
-    seen.current = newestId
-  }, [newestId])
+    seen.current = state
+  }, [state])
 }
 
 type Counted = { total: number } | undefined

@@ -1,6 +1,7 @@
 import type { Usage } from '../../../client/client.ts'
 import type { DaySeries } from '../../parts/chart/day-chart.tsx'
 import { subtractUsd, sumUsd, usdUnits } from '../../parts/text/usd-units.ts'
+import { chargedOf } from '../overview/usage-totals.ts'
 
 export type UsageGroup = NonNullable<Usage['groups']>[number]
 export type GroupBy = 'agent' | 'endpoint' | 'model' | 'key' | 'tag'
@@ -83,9 +84,9 @@ export function totalOf(groups: readonly Sums[]): Sums {
  * if nothing was spent.
  */
 export function daysLeft(balanceUsd: string, days: Usage['days']): number | undefined {
-  const first = days.findIndex(({ spentUsd }) => usdUnits(spentUsd) > 0)
+  const first = days.findIndex((day) => usdUnits(chargedOf(day)) > 0)
   const since = first === -1 ? [] : days.slice(first)
-  const spent = since.reduce((sum, day) => sum + usdUnits(spentOf(day)), 0)
+  const spent = since.reduce((sum, day) => sum + usdUnits(chargedOf(day)) - usdUnits(day.refundedUsd), 0)
   return spent <= 0 ? undefined : Math.max(0, Math.floor((usdUnits(balanceUsd) * since.length) / spent))
 }
 

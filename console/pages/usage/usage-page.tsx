@@ -25,12 +25,13 @@ import { readCsv } from '../../parts/download/read-csv.ts'
 import { countText } from '../../parts/text/count-text.ts'
 import { dayName } from '../../parts/text/day-name.ts'
 import { Money } from '../../parts/text/money.tsx'
-import { usdUnits } from '../../parts/text/usd-units.ts'
+import { sumUsd, usdUnits } from '../../parts/text/usd-units.ts'
 import { usdText } from '../../parts/text/usd-text.ts'
 import { durationText } from '../../parts/text/duration-text.ts'
 import { useAllAgents } from '../chat/list/session-list.ts'
 import { useKeyNames } from '../settings/keys/use-key-names.ts'
 import { StatTile, StatTiles } from '../overview/stat-tile.tsx'
+import { chargedOf } from '../overview/usage-totals.ts'
 import {
   daysLeft,
   failureRate,
@@ -121,7 +122,8 @@ function Sums({ groupBy, names, period, usage: { days, groups = [], hours, runs 
   const account = useAccount().data
   const [view, setView] = useState<View>('chart')
   // Sum up the days instead of the tags, because a task counts for each of its tags.
-  const totals = totalOf(groupBy === 'tag' ? days : groups)
+  const totals = totalOf(groupBy === 'tag' ? days.map((day) => ({ ...day, spentUsd: chargedOf(day) })) : groups)
+  const reservedUsd = sumUsd(days.map((day) => day.reservedUsd))
   const periodText = periodTexts[period]
   const isCurrent = days.at(-1)?.date === new Date().toISOString().slice(0, 10)
   const left = account && daysLeft(account.balanceUsd, days)
@@ -130,7 +132,7 @@ function Sums({ groupBy, names, period, usage: { days, groups = [], hours, runs 
   const step = hours ? 'hour' : 'day'
   const dates = hours ? hours.map(({ start }) => start) : days.map(({ date }) => date)
   const series = hours
-    ? [{ name: 'Charged', color: 'brand.5', units: hours.map(({ spentUsd }) => usdUnits(spentUsd)) }]
+    ? [{ name: 'Charged', color: 'brand.5', units: hours.map((hour) => usdUnits(chargedOf(hour))) }]
     : seriesOf(groups, { agentIds: groupBy === 'agent' ? [...names.keys()] : [], nameOf })
   const by = inText(groupBy)
   return (
@@ -139,7 +141,15 @@ function Sums({ groupBy, names, period, usage: { days, groups = [], hours, runs 
         <StatTile
           label={`Spent ${periodText}`}
           value={<Money usd={spentOf(totals)} isRounded />}
-          note="Charges minus refunds"
+          note={
+            usdUnits(reservedUsd) > 0 ? (
+              <>
+                <Money usd={reservedUsd} /> more reserved for tasks in progress
+              </>
+            ) : (
+              'Charges minus refunds'
+            )
+          }
         />
         <StatTile label={`Executions ${periodText}`} value={countText(totals.executions)} note="Tasks and chat turns" />
         <StatTile

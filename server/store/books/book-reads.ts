@@ -2,7 +2,7 @@ import type { Units } from '../../kernel/money.ts'
 import type { Answer, Op, Reads } from '../commands/command.ts'
 import { statement } from '../commands/statement.ts'
 import type { FailedTask } from './failure-reads.ts'
-import type { EndedRun, ReadRuns } from './run-reads.ts'
+import type { EndedRun, ReadReserved, ReadRuns, ReservedHour } from './run-reads.ts'
 import { bookGroups, columnOf, type BookGroup } from './book-groups.ts'
 import { closedUntil, firstMonthStart, isByMonth, monthStart } from './book-closing.ts'
 
@@ -34,6 +34,7 @@ export type BookStore = {
   read(input: ReadBooks): Promise<BookRow[]>
   /** Returns a user's ended tasks, newest first. */
   readRuns(input: ReadRuns): Promise<EndedRun[]>
+  readReserved(input: ReadReserved): Promise<ReservedHour[]>
   readFailures(limit: number): Promise<FailedTask[]>
   readEmails(userIds: readonly string[]): Promise<UserEmail[]>
   close(): Promise<boolean>

@@ -2,7 +2,7 @@ import type { EpochMs } from '../../kernel/clock.ts'
 import type { Units } from '../../kernel/money.ts'
 import type { Op, Reads } from '../commands/command.ts'
 import { olderThan } from '../commands/deep-page.ts'
-import { columns, statement } from '../commands/statement.ts'
+import { columns, statement, type Dialect } from '../commands/statement.ts'
 import type { ListPlace } from '../list-place.ts'
 import type { Tags } from '../tasks/task-types.ts'
 
@@ -21,6 +21,11 @@ export type EndedRun = ListPlace & {
 /** Selects tasks created at or after `since` that are older than the row `before`. */
 export type ReadRuns = { userId: string; since: EpochMs; before: ListPlace; limit: number }
 
+/** Selects tasks created from `since` to before `until`. */
+export type ReadReserved = { userId: string; since: EpochMs; until: EpochMs }
+/** `hour` counts the hours from 1970-01-01 to the creation of the tasks. */
+export type ReservedHour = { hour: number; reserved: Units }
+
 type Row = Omit<EndedRun, 'tags'> & { tags: string | null }
 
 const newest = statement<Row>(
@@ -35,4 +40,23 @@ const newest = statement<Row>(
 export function* readRuns(on: Reads, { before, ...of }: ReadRuns): Op<EndedRun[]> {
   const rows = yield* on.all(newest, { ...of, createdAt: before.createdAt, seq: before.seq })
   return rows.map(({ tags, ...run }) => ({ ...run, tags: tags === null ? null : (JSON.parse(tags) as Tags) }))
+}
+
+const openMax = 2000
+const newestOpen = (status: 'pending' | 'processing', { indexedBy }: Dialect) =>
+  `SELECT * FROM (SELECT created_at, CASE WHEN meters IS NOT NULL OR rates IS NOT NULL THEN cost ELSE 0 END AS cost
+      FROM tasks ${indexedBy('tasks_user_status')}
+      WHERE user_id = :userId AND status = '${status}' AND created_at >= :since AND created_at < :until
+      ORDER BY created_at DESC, seq DESC LIMIT ${openMax}) AS ${status}`
+
+const reserved = statement<ReservedHour>(
+  'runs_reserved',
+  (dialect) => `SELECT created_at / 3600000 AS hour, CAST(sum(cost) AS bigint) AS reserved
+    FROM (${newestOpen('pending', dialect)} UNION ALL ${newestOpen('processing', dialect)}) AS rows
+    GROUP BY created_at / 3600000`,
+)
+
+/** Sums up the charges for unfinished metered and token-priced tasks, of which a part may be returned. */
+export function* readReserved(on: Reads, of: ReadReserved): Op<ReservedHour[]> {
+  return yield* on.all(reserved, of)
 }

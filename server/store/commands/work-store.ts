@@ -25,7 +25,7 @@ import { listSessions } from '../sessions/list-sessions.ts'
 import { closeBooks } from '../books/book-closing.ts'
 import { readBooks, readEmails } from '../books/book-reads.ts'
 import { readFailures } from '../books/failure-reads.ts'
-import { readRuns } from '../books/run-reads.ts'
+import { readReserved, readRuns } from '../books/run-reads.ts'
 import { readSpend } from '../accounts/spend-reads.ts'
 import * as tasks from '../tasks/task-commands.ts'
 import * as attempts from '../tasks/attempt-notes.ts'
@@ -154,6 +154,7 @@ export function workStore(engine: Engine, limits: StoreLimits) {
     mails: mailStore(engine),
     books: {
       read: (input) => engine.read((on) => readBooks(on, input)),
+      readReserved: (input) => engine.read((on) => readReserved(on, input), input.userId),
       readRuns: (input) => engine.read((on) => readRuns(on, input), input.userId),
       readFailures: (limit) => engine.read((on) => readFailures(on, limit)),
       readEmails: (userIds) => engine.read((on) => readEmails(on, userIds)),

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
 import quickstart from '../../../examples/quickstart/errand.config.ts'
+import type { TaskRun } from '../../../server/agents/config/define-config.ts'
 import { say, talk } from '../../support/chat-agents.ts'
 import { testConsole } from '../open-console.ts'
 
@@ -12,7 +13,18 @@ const gated = {
   kind: 'code' as const,
   id: 'gated',
   name: 'Gated',
-  endpoints: { wait: { description: 'Waits.', priceUsd: '0.0100', params: {}, run: () => gate.then(() => ({})) } },
+  endpoints: {
+    wait: {
+      description: 'Waits.',
+      pricing: { events: { page: '0.0100' }, maxUsd: '0.5000' },
+      params: {},
+      run: async ({ charge }: TaskRun) => {
+        await gate
+        charge('page')
+        return {}
+      },
+    },
+  },
 }
 const config = { ...quickstart, agents: [...quickstart.agents, talk, gated] }
 
@@ -39,12 +51,22 @@ testConsole(
     await running.getByText('Running', { exact: true }).waitFor()
     await page.getByText('1 running, 0 queued').waitFor()
     await started.waitFor({ state: 'detached' })
-    await tile(page, 'Balance').getByText('$24.99').waitFor()
+    await tile(page, 'Balance').getByText('$24.50').waitFor()
+    await tile(page, 'Spent in').getByText('$0.5000 more reserved for tasks in progress').waitFor()
+    await tile(page, 'Spent in').getByText('$0.00', { exact: true }).waitFor()
+    await page.getByRole('img', { name: /\$0\.00 charged, \$0\.00 refunded/ }).waitFor()
+    await opened.check('overview-reserved')
+    await opened.open('/usage?groupBy=tag')
+    await tile(page, 'Spent in').getByText('$0.5000 more reserved for tasks in progress').waitFor()
+    await tile(page, 'Spent in').getByText('$0.00', { exact: true }).waitFor()
+    await opened.open('/')
     await tile(page, 'Rate limit remaining').getByText('9 of 10').waitFor()
     expect(await tile(page, 'Rate limit remaining').textContent()).toMatch(/Next increase in \d+\ss, at \d\d:\d\d:\d\d/)
 
     open()
     await page.getByText('No running tasks or replies.').waitFor()
+    await tile(page, 'Spent in').getByText('$0.0100').waitFor()
+    await tile(page, 'Spent in').getByText('No refunds').waitFor()
     await page.getByRole('table', { name: 'Recent tasks' }).getByText('Completed').waitFor()
     await page.getByRole('table', { name: 'Recent tasks' }).getByRole('link').click()
     await page.waitForURL(`**/tasks/${body.taskId}`)
