@@ -50,7 +50,11 @@ export function Composer(props: ComposerProps) {
   const hasErrors = Object.keys(paramErrors(params, chat)).length > 0
   const isReady = !isBusy && (text.trim() !== '' || files.length > 0) && !hasErrors
 
+  const isFirst = isLoaded && lastMessage === undefined && !newSession?.continues
+  // After the first message, the hint has only one line.
   const costText = useCostText(newSession ?? { sessionId }, draft, isReady)
+    ?.slice(0, isFirst ? 2 : 1)
+    .join(' ')
 
   useGrowingHeight(box, text)
   useEffect(() => {
@@ -155,10 +159,12 @@ export function Composer(props: ComposerProps) {
         onPaste={onPaste}
       />
       <Group justify="space-between" wrap="nowrap" gap="xs">
-        <Text id="composer-hint" size="sm" c="dimmed" className={classes.hint}>
-          {canStop
-            ? 'If you stop (Esc), you pay for the usage so far.'
-            : (costText ?? <Hint chat={chat} isFirst={lastMessage === undefined && !newSession?.continues} />)}
+        <Text id="composer-hint" size="sm" c="dimmed" className={classes.hint} mod={{ first: isFirst }}>
+          {canStop ? (
+            <span className={classes.wide}>If you stop (Esc), you pay for the usage so far.</span>
+          ) : (
+            (costText ?? <Hint chat={chat} isFirst={isFirst} />)
+          )}
         </Text>
         <Group gap="xs" wrap="nowrap">
           {accepts.length > 0 && <AttachButton accepts={accepts} onFiles={attach} />}
@@ -196,8 +202,12 @@ function allowFiles(event: DragEvent): void {
 
 /** Before the first message, shows how to send it. After that, shows the prices. */
 function Hint({ chat, isFirst }: { chat: Agent['chat'] | undefined; isFirst: boolean }) {
-  if (isFirst) return <span className={classes.keys}>Enter to send, Shift+Enter for a new line.</span>
+  if (isFirst) return <span className={classes.wide}>Enter to send, Shift+Enter for a new line.</span>
   if (!chat) return null
   const { inputPerMillionUsd, outputPerMillionUsd } = chat.pricing
-  return `${usdText(inputPerMillionUsd)} in, ${usdText(outputPerMillionUsd)} out per million tokens`
+  return (
+    <span className={classes.wide}>
+      {usdText(inputPerMillionUsd)} in, {usdText(outputPerMillionUsd)} out per million tokens
+    </span>
+  )
 }

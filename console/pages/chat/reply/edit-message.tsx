@@ -1,10 +1,9 @@
 import { Button, Group, Text, Textarea } from '@mantine/core'
-import { useMemo, useState, type KeyboardEvent } from 'react'
+import { useState, type KeyboardEvent } from 'react'
 import type { Message } from '../../../../client/client.ts'
-import { useCostText } from '../compose/use-cost-text.ts'
-import { useDraft } from '../transcript/chat-drafts.ts'
-import { replacedBy } from '../transcript/sent-message.ts'
+import { useReplaceText } from '../compose/use-cost-text.ts'
 import classes from './exchange-view.module.css'
+import { filesOf } from './file-views.ts'
 
 type EditMessageProps = {
   sessionId: string
@@ -15,11 +14,8 @@ type EditMessageProps = {
 
 export function EditMessage({ message, onCancel, onSend, sessionId }: EditMessageProps) {
   const [text, setText] = useState(message.content)
-  const { params } = useDraft(sessionId)
-  const stored = useMemo(() => replacedBy(message, message.content).files, [message])
-  const draft = useMemo(() => ({ text, files: [], params, stored }), [params, stored, text])
-  const isReady = text.trim() !== '' || stored.length > 0
-  const costText = useCostText({ sessionId, replaces: message.turnId }, draft, isReady)
+  const isReady = text.trim() !== '' || filesOf(message).length > 0
+  const replaceText = useReplaceText({ sessionId, message, text }, isReady)
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.nativeEvent.isComposing || event.keyCode === 229) return
     if (event.key === 'Escape') onCancel()
@@ -45,7 +41,7 @@ export function EditMessage({ message, onCancel, onSend, sessionId }: EditMessag
       />
       <Group justify="space-between" gap="xs" mt={6}>
         <Text size="sm" c="dimmed">
-          Replaces this reply. You are charged for both replies. {costText}
+          {replaceText}
         </Text>
         <Group gap="xs">
           <Button size="xs" variant="default" onClick={onCancel}>

@@ -1,12 +1,13 @@
-import { Button } from '@mantine/core'
+import { Button, Tooltip } from '@mantine/core'
 import { useId, useState, type ComponentProps } from 'react'
-import type { ChatUsage, Transaction } from '../../../../client/client.ts'
+import type { ChatUsage, Message, Transaction } from '../../../../client/client.ts'
 import { CopyButton } from '../../../parts/copy-button.tsx'
 import { Money } from '../../../parts/text/money.tsx'
 import { PageLink } from '../../../parts/page-link.tsx'
 import { StatusBadge } from '../../../parts/status-badge.tsx'
 import { TimeText } from '../../../parts/text/time-text.tsx'
 import classes from './exchange-view.module.css'
+import { useReplaceText } from '../compose/use-cost-text.ts'
 import type { TurnExtras } from '../transcript/live-exchange.ts'
 
 type ExchangeFooterProps = {
@@ -16,12 +17,12 @@ type ExchangeFooterProps = {
   at: string | undefined
   charge: Transaction | undefined
   extras: TurnExtras | undefined
-  onRegenerate?: () => void
-  onEdit?: () => void
+  /** Only for the last exchange. */
+  replace?: { sessionId: string; message: Message; onRegenerate: () => void; onEdit: () => void }
 }
 
 export function ExchangeFooter(props: ExchangeFooterProps) {
-  const { at, charge, extras, isTruncated, onEdit, onRegenerate, text, turnId } = props
+  const { at, charge, extras, isTruncated, replace, text, turnId } = props
   const [isOpen, setOpen] = useState(false)
   const id = useId()
   const costUsd = extras?.costUsd ?? charge?.amountUsd.replace(/^-/, '')
@@ -38,8 +39,12 @@ export function ExchangeFooter(props: ExchangeFooterProps) {
           <FooterButton label="Tokens" aria-expanded={isOpen} aria-controls={id} onClick={() => setOpen(!isOpen)} />
         )}
         <CopyButton value={text} what="reply" />
-        {onRegenerate && <FooterButton label="Regenerate" onClick={onRegenerate} />}
-        {onEdit && <FooterButton label="Edit message" onClick={onEdit} />}
+        {replace && (
+          <>
+            <RegenerateButton {...replace} />
+            <FooterButton label="Edit message" onClick={replace.onEdit} />
+          </>
+        )}
         {at !== undefined && <TimeText at={at} />}
       </div>
       {tokens && (
@@ -56,9 +61,28 @@ export function ExchangeFooter(props: ExchangeFooterProps) {
   )
 }
 
-type FooterButtonProps = Pick<ComponentProps<'button'>, 'aria-controls' | 'aria-expanded' | 'onClick'> & {
-  label: string
+function RegenerateButton({ message, onRegenerate, sessionId }: NonNullable<ExchangeFooterProps['replace']>) {
+  const [isHovered, setHovered] = useState(false)
+  const text = useReplaceText({ sessionId, message, text: message.content }, isHovered)
+  const [show, hide] = [() => setHovered(true), () => setHovered(false)]
+  return (
+    <Tooltip label={text} opened={isHovered} multiline maw={300}>
+      <FooterButton
+        label="Regenerate"
+        onClick={onRegenerate}
+        onMouseEnter={show}
+        onMouseLeave={hide}
+        onFocus={show}
+        onBlur={hide}
+      />
+    </Tooltip>
+  )
 }
+
+type FooterButtonProps = Pick<
+  ComponentProps<'button'>,
+  'aria-controls' | 'aria-expanded' | 'onBlur' | 'onClick' | 'onFocus' | 'onMouseEnter' | 'onMouseLeave'
+> & { label: string }
 
 function FooterButton({ label, ...rest }: FooterButtonProps) {
   return (

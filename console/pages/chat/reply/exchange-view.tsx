@@ -91,7 +91,14 @@ export const ExchangeView = memo(function ExchangeView(props: ExchangeViewProps)
             at={stored?.reply?.createdAt}
             charge={charge}
             extras={extras}
-            {...(again && { onRegenerate: () => again.send(again.message.content), onEdit: () => setEditing(true) })}
+            {...(again && {
+              replace: {
+                sessionId,
+                message: again.message,
+                onRegenerate: () => again.send(again.message.content),
+                onEdit: () => setEditing(true),
+              },
+            })}
           />
         )}
       </div>
