@@ -146,13 +146,15 @@ testConsole('cells of the keys table do not overlap, and no button is cut off', 
     limitUsd: '20000',
     limitReset: 'month',
     executionsPerMinute: 100,
-    agents: ['text'],
+    agents: ['text', 'data', 'demo'],
   }
   expect((await service.post('/api/keys', draft, { key })).status).toBe(200)
   const page = await opened.open('/settings/keys')
   await page.getByRole('table', { name: 'Active API keys' }).waitFor()
+  const row = page.getByRole('row', { name: 'A key with limits' })
   for (const width of [1024, 1280, 1440, 1920]) {
     await page.setViewportSize({ width, height: 900 })
+    if (width >= 1440) expect((await row.boundingBox())!.height, `${width} px wide`).toBeLessThanOrEqual(72)
     const faults = await page.evaluate(() => {
       const found: string[] = []
       for (const cell of document.querySelectorAll('table td')) {

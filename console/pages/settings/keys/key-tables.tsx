@@ -107,13 +107,19 @@ const limitsColumn: Column<Key> = {
           </Text>
         )}
         {limitUsd !== null && <SpendBar share={spentShare(key)} label={`Spend of ${key.name}`} />}
-        {resetsAt !== null && (
-          <Text size="sm" c="dimmed">
-            Resets <TimeText at={resetsAt} />
-          </Text>
-        )}
-        {executionsPerMinute !== null && <Text>{countText(executionsPerMinute)} executions per minute</Text>}
-        {agents && <Text>Agents: {agents.join(', ')}</Text>}
+        <Text size="sm" c="dimmed" className={classes.otherLimits}>
+          {resetsAt !== null && (
+            <span>
+              Resets <TimeText at={resetsAt} />
+            </span>
+          )}
+          {executionsPerMinute !== null && <span>{countText(executionsPerMinute)} executions/min</span>}
+          {agents && (
+            <span title={agents.join(', ')}>
+              {agents.length === 1 ? `Agent ${agents[0]}` : `${countText(agents.length)} agents`}
+            </span>
+          )}
+        </Text>
       </div>
     )
   },
