@@ -1,6 +1,5 @@
 import { ErrandClientError } from '../../client/client.ts'
-import { errorText } from './text/error-text.ts'
-import { withUsdTexts } from './text/usd-text.ts'
+import { errorText, messageText } from './text/error-text.ts'
 
 export type FieldErrors = {
   /** Messages by field path, for Mantine's `error` prop. */
@@ -16,7 +15,7 @@ export function fieldErrors(error: unknown, names: readonly string[], prefix = '
   const fields: Record<string, string> = {}
   const others: string[] = []
   for (const { path, message: sent } of details) {
-    const message = withUsdTexts(sent)
+    const message = messageText(sent)
     const own = prefix && path.startsWith(`${prefix}.`) ? path.slice(prefix.length + 1) : path
     const name = names.find((one) => own === one || own.startsWith(`${one}.`))
     if (name === undefined) others.push(path ? `${path}: ${message}` : message)

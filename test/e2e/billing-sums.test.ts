@@ -8,6 +8,8 @@ import { receiptRates, storedUse, writtenRates } from '../../server/billing/writ
 import { formatUsd } from '../../server/kernel/money.ts'
 import { formatExact, withCarried } from '../../server/store/sessions/carried-cost.ts'
 import { counts, written } from '../chat/price-cases.ts'
+import { acceptsText } from '../../console/pages/chat/compose/accepts.ts'
+import { messageText } from '../../console/parts/text/error-text.ts'
 import { exactUsdText, roundedUsdText, usdText } from '../../console/parts/text/usd-text.ts'
 
 // Billing computations, tested without a browser: receipt sums and export cells.
@@ -113,4 +115,20 @@ test('amounts in figures are rounded to cents from one dollar up', () => {
     '$10.00',
     '$643,006.79',
   ])
+})
+
+test("shows the service's messages without field names, and media types as kinds of files", () => {
+  const shown = [
+    'At least 0.0100 USD is required, but maxCostUsd leaves only 0.0099 USD. Raise maxCostUsd.',
+    'The reply reached the cap (maxCostUsd) of the turn or its session. Raise the cap to continue.',
+    "maxCostUsd is too low, because the session's charges and holds are 1.0000 USD.",
+  ].map(messageText)
+  expect(shown).toEqual([
+    'At least $0.0100 is required, but the cap leaves only $0.0099. Raise the cap.',
+    'The reply reached the cap of the turn or its session. Raise the cap to continue.',
+    "The cap is too low, because the session's charges and holds are $1.00.",
+  ])
+  expect(acceptsText(['image/*', 'application/pdf', 'text/csv', 'application/vnd.ms-excel'])).toBe(
+    'images, PDF files, CSV files, and files of the type application/vnd.ms-excel',
+  )
 })

@@ -2,6 +2,7 @@ import { Alert, Code, Text } from '@mantine/core'
 import { CrossCircledIcon, MinusCircledIcon } from '@radix-ui/react-icons'
 import type { ReactNode } from 'react'
 import type { Task } from '../../../client/client.ts'
+import { messageText } from '../../parts/text/error-text.ts'
 import { wholeRefundUsd } from './task-cost.tsx'
 import { taskLook } from './task-state.ts'
 import classes from './task.module.css'
@@ -26,7 +27,7 @@ export function TaskFailure({ children, error, task, title = 'The task failed' }
       title={title}
       icon={hasFailed ? <CrossCircledIcon aria-hidden /> : <MinusCircledIcon aria-hidden />}
     >
-      {hasFailed && <Text className={classes.inline}>{message}</Text>}
+      {hasFailed && <Text className={classes.inline}>{messageText(message)}</Text>}
       {details !== '' && details !== message && !className.test(details) && (
         <Text className={classes.inline} size="sm" mt={4}>
           Details: {details}

@@ -1,13 +1,26 @@
 import { ErrandClientError } from '../../../client/client.ts'
 import { withUsdTexts } from './usd-text.ts'
 
+/** Fields of requests that the service's messages name, in the words of the console. */
+const fieldTexts: readonly (readonly [RegExp, string])[] = [
+  [/ \(maxCostUsd\)/g, ''],
+  [/^maxCostUsd\b/, 'The cap'],
+  [/\bmaxCostUsd\b/g, 'the cap'],
+  [/\bbelowUsd\b/g, 'the balance below which it recharges'],
+]
+
+/** Replaces the field names and amounts in a message of the service. */
+export function messageText(message: string): string {
+  return fieldTexts.reduce((text, [field, words]) => text.replace(field, words), withUsdTexts(message))
+}
+
 export function errorText(error: unknown): string {
   if (!(error instanceof ErrandClientError)) return error instanceof Error ? error.message : String(error)
   if (error.code === 'NETWORK_ERROR') return 'Could not reach the service. Check your connection and try again.'
   if (error.code === 'RATE_LIMIT_EXCEEDED' && error.retryAfterSeconds !== undefined) {
-    return `${withUsdTexts(error.message)} Try again in ${waitText(error.retryAfterSeconds)}.`
+    return `${messageText(error.message)} Try again in ${waitText(error.retryAfterSeconds)}.`
   }
-  return withUsdTexts(error.message)
+  return messageText(error.message)
 }
 
 export function waitText(seconds: number): string {

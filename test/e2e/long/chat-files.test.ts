@@ -54,7 +54,7 @@ testConsole(
     ])
     await page
       .getByRole('alert')
-      .filter({ hasText: 'tool.zip has the type application/zip. This agent accepts image/*, text/*.' })
+      .filter({ hasText: 'tool.zip cannot be attached. This agent accepts images and text files.' })
       .waitFor()
     await page.getByRole('button', { name: 'Remove notes.txt' }).waitFor()
     const thumbnail = page.getByRole('img', { name: 'field.png' })

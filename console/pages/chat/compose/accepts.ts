@@ -2,3 +2,24 @@ export function isAccepted(mediaType: string, accepts: readonly string[]): boole
   const [kind] = mediaType.split('/')
   return mediaType !== '' && accepts.some((one) => one === mediaType || one === `${kind}/*` || one === '*/*')
 }
+
+const kinds: Readonly<Record<string, string>> = {
+  '*/*': 'all files of a known type',
+  'image/*': 'images',
+  'text/*': 'text files',
+  'audio/*': 'audio files',
+  'video/*': 'videos',
+  'text/plain': 'plain text files',
+}
+const list = new Intl.ListFormat('en')
+
+/** Describes media types for readers, for example `images and PDF files`. */
+export function acceptsText(accepts: readonly string[]): string {
+  return list.format(accepts.map((one) => kinds[one] ?? subtypeText(one)))
+}
+
+/** Short subtypes are also the usual name of the format, such as `pdf`. */
+function subtypeText(mediaType: string): string {
+  const subtype = mediaType.split('/')[1] ?? ''
+  return /^[a-z]\w{1,4}$/.test(subtype) ? `${subtype.toUpperCase()} files` : `files of the type ${mediaType}`
+}

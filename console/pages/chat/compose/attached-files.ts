@@ -1,4 +1,4 @@
-import { isAccepted } from './accepts.ts'
+import { acceptsText, isAccepted } from './accepts.ts'
 import { sizeText } from '../../../parts/text/size-text.ts'
 
 /** A file attached to the next message. `preview` is an image URL, if the browser can display the file. */
@@ -24,7 +24,7 @@ export function chooseFiles(
     const name = file.name === '' ? 'The file' : file.name
     if (!isAccepted(mediaType, accepts)) {
       errors.push(
-        `${name} has ${mediaType === '' ? 'an unknown type' : `the type ${mediaType}`}. This agent accepts ${accepts.join(', ')}.`,
+        `${name} ${mediaType === '' ? 'has an unknown type' : 'cannot be attached'}. This agent accepts ${acceptsText(accepts)}.`,
       )
     } else if (file.size === 0) errors.push(`${name} is empty. Choose another file.`)
     else if (attached.length + chosen.length >= filesMax)

@@ -2,12 +2,11 @@ import { Alert, Button, Code, Group, Text } from '@mantine/core'
 import { ExclamationTriangleIcon } from '@radix-ui/react-icons'
 import { ErrandClientError } from '../../../../client/client.ts'
 import { addCreditPath } from '../../../app/add-credit-path.ts'
-import { errorText, waitText } from '../../../parts/text/error-text.ts'
+import { errorText, messageText, waitText } from '../../../parts/text/error-text.ts'
 import { PageLink } from '../../../parts/page-link.tsx'
 import { CapButton } from '../session-cap.tsx'
 import type { LiveState } from '../transcript/live-exchange.ts'
 import { useSecondsLeft } from '../../../parts/hooks/use-seconds-left.ts'
-import { withUsdTexts } from '../../../parts/text/usd-text.ts'
 
 type RefusalNoticeProps = {
   sessionId: string
@@ -53,7 +52,7 @@ export function RefusalNotice({ refusal: { at, error }, sessionId, onDismiss, on
           {code === 'SESSION_BUSY'
             ? 'The agent is replying to a message from another tab or the API. Wait for that reply, then send your message.'
             : code === 'RATE_LIMIT_EXCEEDED' && error instanceof ErrandClientError
-              ? withUsdTexts(error.message)
+              ? messageText(error.message)
               : errorText(error)}{' '}
           {until !== undefined && `You can send messages again at ${clock.format(until)}. `}
           {code === 'SERVICE_UNAVAILABLE' && 'Try again in a few seconds. '}Nothing was charged.

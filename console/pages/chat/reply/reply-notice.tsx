@@ -3,9 +3,10 @@ import { ExclamationTriangleIcon, InfoCircledIcon } from '@radix-ui/react-icons'
 import type { Transaction } from '../../../../client/client.ts'
 import { addCreditPath } from '../../../app/add-credit-path.ts'
 import { PageLink } from '../../../parts/page-link.tsx'
+import { messageText } from '../../../parts/text/error-text.ts'
 import { CapButton } from '../session-cap.tsx'
 import type { ReplyNote } from '../transcript/live-exchange.ts'
-import { usdText, withUsdTexts } from '../../../parts/text/usd-text.ts'
+import { usdText } from '../../../parts/text/usd-text.ts'
 
 type ReplyNoticeProps = {
   note: ReplyNote
@@ -54,7 +55,7 @@ export function ReplyNotice({ note, sessionId, isStored, charge }: ReplyNoticePr
       role="alert"
     >
       <Text inherit style={{ overflowWrap: 'anywhere' }}>
-        {asSentence(withUsdTexts(message))} {whatFollows({ note, costUsd, isStored })}
+        {asSentence(messageText(message))} {whatFollows({ note, costUsd, isStored })}
       </Text>
       {code === 'INSUFFICIENT_BALANCE' && (
         <PageLink href={addCreditPath} size="sm">
