@@ -343,6 +343,10 @@ test('admins read the top-ups and daily totals of a period, with links to the pr
     { id: open.id, userId: person.userId, dashboardUrl: null },
     { id: paid.id, dashboardUrl: `https://dashboard.stripe.com/test/payments/${intent.id}` },
   ])
+  const headers = { Accept: 'text/csv', Cookie: browser.cookieHeader }
+  const csv = await fetch(`${service.url}/api/payments?limit=1`, { headers })
+  const rows = (await csv.text()).split('\r\n')
+  expect(rows).toEqual([Object.keys(now.topups[0]).join(','), expect.stringMatching(`^${open.id},open,20.0000,`), ''])
   expect(await read('days=30')).toMatchObject({ topups: now.topups, totals: now.totals, days: now.days })
   expect(await read('from=2026-01-01&to=2026-01-31')).toMatchObject({ topups: [], totals: { topups: 0 }, days: [] })
   expect(await read('to=2026-01-31')).toMatchObject({ topups: [], days: [] })

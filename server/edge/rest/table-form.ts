@@ -8,7 +8,7 @@ type Row = Record<string, Value | readonly Value[]>
 type Tables = { readonly [Name in (typeof tableNames)[number]]?: readonly Row[] }
 
 /** Names of fields that can contain the rows of a table. If a result has several, the first in this list is used. */
-const tableNames = ['groups', 'days', 'acts'] as const
+const tableNames = ['groups', 'topups', 'days', 'acts'] as const
 
 /** Sends JSON, or CSV of the result's rows if the request accepts `text/csv`. */
 export function tableForm(output: z.ZodType | undefined): AnswerForm {

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import { afterAll, expect } from 'vitest'
 import { eventsPath } from '../../api/paying.ts'
 import { StripeStub } from '../../payments/stripe-stub.ts'
@@ -103,6 +104,16 @@ testConsole(
     const link = all.getByRole('link', { name: /^Payment of 25\.0000 USD by .* in Stripe$/ })
     expect(await link.getAttribute('href')).toBe(`https://dashboard.stripe.com/test/payments/${intent.id}`)
     await opened.check('admin-payments')
+    const download = page.waitForEvent('download')
+    await page.getByRole('button', { name: 'Download CSV' }).click()
+    const csv = await readFile(await (await download).path(), 'utf8')
+    const [head = [], ...cells] = csv.split('\r\n').map((row) => row.split(','))
+    const shown = ['status', 'amountUsd', 'refundedUsd', 'disputedUsd', 'userId', 'email']
+    expect(cells.map((row) => shown.map((name) => row[head.indexOf(name)]))).toEqual([
+      ['paid', '5.0000', '0.0000', '0.0000', userId, opened.visitor.email],
+      ['paid', '25.0000', '5.0000', '10.0000', userId, opened.visitor.email],
+      shown.map(() => undefined),
+    ])
     const choosePeriod = async (name: string) => {
       await page.getByRole('textbox', { name: 'Period' }).click()
       await page.getByRole('option', { name }).click()

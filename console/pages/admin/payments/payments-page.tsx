@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { client } from '../../../app/api-client.ts'
 import { DataTable, type Column } from '../../../parts/data-table.tsx'
+import { DownloadButton } from '../../../parts/download/download-button.tsx'
 import { EmptyState } from '../../../parts/empty-state.tsx'
 import { useSearchField } from '../../../parts/hooks/use-search-field.ts'
 import { PageHeader } from '../../../parts/page-header.tsx'
@@ -14,6 +15,7 @@ import { topupColumns, topupLooks } from '../../billing/topups/topup-list.tsx'
 import { AdminsOnlyPage, isForAdminsOnly } from '../admins-only-page.tsx'
 import { PaymentTotals } from './payment-totals.tsx'
 import { PaymentsChart } from './payments-chart.tsx'
+import { paymentsCsv } from './payments-csv.ts'
 
 const limit = 50
 
@@ -26,7 +28,7 @@ export function PaymentsPage() {
   const [userId, setUserId] = useSearchField('userId')
   const [status, setStatus] = useSearchField('status')
   const known = statuses.find((one) => one === status)
-  const filters = { from, to, limit, ...(userId && { userId }), ...(known && { status: known }) }
+  const filters = { from, to, ...(userId && { userId }), ...(known && { status: known }) }
   const key = JSON.stringify(filters)
   // When the filters change, go back to the first page.
   const [visited, setVisited] = useState<{ key: string; places: string[] }>({ key, places: [] })
@@ -34,7 +36,7 @@ export function PaymentsPage() {
   const after = places.at(-1)
   const topups = useQuery({
     queryKey: ['all-topups', key, after],
-    queryFn: ({ signal }) => client.topups.listAll({ ...filters, ...(after && { after }) }, { signal }),
+    queryFn: ({ signal }) => client.topups.listAll({ ...filters, limit, ...(after && { after }) }, { signal }),
     placeholderData: (before, query) => (query?.queryKey[1] === key ? before : undefined),
   })
   if (isForAdminsOnly(topups.error)) return <AdminsOnlyPage />
@@ -52,6 +54,12 @@ export function PaymentsPage() {
             ]}
             value={known ?? ''}
             onChange={(event) => setStatus(event.currentTarget.value)}
+          />
+          <DownloadButton
+            label="Download CSV"
+            fileName={`errand-payments-${from}-${to}.csv`}
+            content={() => paymentsCsv(filters)}
+            buttonProps={{ h: 36 }}
           />
           {userId !== '' && (
             <Button variant="default" onClick={() => setUserId('')}>
