@@ -6,17 +6,15 @@ import { DataTable, type Column } from '../../../parts/data-table.tsx'
 import { NameSelect } from '../../../parts/name-select.tsx'
 import { Pager } from '../../../parts/pager.tsx'
 import { QueryState } from '../../../parts/query-state.tsx'
-import { StatusBadge } from '../../../parts/status-badge.tsx'
-import { TimeText } from '../../../parts/text/time-text.tsx'
 import { useOffset, useSearchField } from '../../../parts/hooks/use-search-field.ts'
-import { TaskCost } from '../../tasks/task-cost.tsx'
+import { taskColumns } from '../../overview/task-columns.tsx'
 import { TaskName } from '../../tasks/task-name.tsx'
-import { taskLook } from '../../tasks/task-state.ts'
 import classes from '../admin.module.css'
 import { PastEnd } from '../past-end.tsx'
 import { userTaskPath } from './user-task-path.ts'
 
 const limit = 25
+const otherColumns = taskColumns.filter(({ id }) => id !== 'task')
 const outcomeNames = { '': 'All', failed: 'Failed', canceled: 'Canceled', expired: 'Expired', completed: 'Completed' }
 type Outcome = Exclude<keyof typeof outcomeNames, ''>
 
@@ -76,19 +74,6 @@ function columnsOf(userId: string): Column<TaskListItem>[] {
         </>
       ),
     },
-    {
-      id: 'status',
-      label: 'Status',
-      phone: 'aside',
-      cell: ({ errorCode, status }) => <StatusBadge status={taskLook(status, errorCode)} />,
-    },
-    { id: 'cost', label: 'Cost', align: 'right', phone: 'end', cell: (task) => <TaskCost task={task} /> },
-    {
-      id: 'created',
-      label: 'Created',
-      align: 'right',
-      phone: 'line',
-      cell: ({ createdAt }) => <TimeText at={createdAt} />,
-    },
+    ...otherColumns,
   ]
 }
