@@ -32,6 +32,8 @@ testConsole(
     const details = page.getByRole('region', { name: 'Details' })
     await details.getByRole('link', { name: 'Everything' }).waitFor()
     await details.locator('a[href^="/settings/keys/key_"]').waitFor()
+    const bar = page.getByRole('img', { name: /ran .* of it in connectors$/ })
+    expect((await bar.locator('> *').last().boundingBox())!.width).toBeGreaterThan(0)
     await page.getByRole('group', { name: 'output of the result' }).getByText('Echo: Good day').waitFor()
     await page.getByRole('button', { name: 'Code examples' }).click()
     await page.getByText('Run it again', { exact: true }).click()

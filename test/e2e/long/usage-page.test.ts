@@ -102,6 +102,7 @@ testConsole('shows charges per hour of a day, and sums by tag', async (opened) =
   await create({ team: 'red' })
   const page = await opened.open(`/usage?period=custom&from=${dayBefore(1)}&to=${dayBefore(0)}&groupBy=tag`)
   await page.getByRole('img', { name: /^Stacked bar chart of \d+ hours: \$0\.0200\./ }).waitFor()
+  await page.getByRole('heading', { name: 'Charges per hour (UTC)', exact: true }).waitFor()
   expect(await page.locator('dl').first().textContent()).toContain('Spent in this period$0.0200')
   const rows = page.getByRole('table', { name: 'Totals by tag' }).locator('tbody tr')
   const cells = await Promise.all([0, 1].map((n) => rows.nth(n).locator('td').allTextContents()))
