@@ -61,6 +61,7 @@ testConsole(
       .filter({ hasText: opened.visitor.userId.slice(-6) })
       .waitFor()
     await rows.filter({ hasText: 'Logged in' }).filter({ hasText: '127.0.0.1' }).waitFor()
+    expect(await rows.filter({ hasText: 'Logged in' }).count(), 'without the logins of the admin').toBe(1)
     await opened.check('admin-user-history')
   },
   { isAdmin: true },
