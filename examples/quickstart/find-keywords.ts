@@ -1,7 +1,7 @@
 import { defineEndpoint } from 'errand'
 import { z } from 'zod'
 import { paceWork } from './pace-work.ts'
-import { detectLanguage, isContentWord, readSentences, readWords, textWithWords } from './read-text.ts'
+import { detectLanguage, isContentWord, readSentences, readWords, sampleText, textWithWords } from './read-text.ts'
 
 type Phrase = { readonly key: string; readonly surface: string; readonly length: number }
 
@@ -93,10 +93,12 @@ export const keywords = defineEndpoint({
   timeoutSeconds: 120,
   retries: 1,
   connectorTokensMax: 0,
-  params: z.object({
-    text: textWithWords.describe('The text to find keywords in: plain text or Markdown, with at least one word.'),
-    limit: z.int().min(1).max(50).default(10).describe('Maximum number of keywords to return.'),
-  }),
+  params: z
+    .object({
+      text: textWithWords.describe('The text to find keywords in: plain text or Markdown, with at least one word.'),
+      limit: z.int().min(1).max(50).default(10).describe('Maximum number of keywords to return.'),
+    })
+    .meta({ examples: [{ text: sampleText, limit: 5 }] }),
   output: z.object({
     keywords: z.array(z.object({ phrase: z.string(), score: z.number(), count: z.int() })),
     language: z.string(),

@@ -69,17 +69,19 @@ export const profile = defineEndpoint({
   timeoutSeconds: 120,
   retries: 1,
   connectorTokensMax: 0,
-  params: z.object({
-    csv: z
-      .string()
-      .min(1, 'The CSV is empty.')
-      .describe('The table as CSV text. Values with separators, quotes or line breaks must be in double quotes.'),
-    delimiter: z
-      .string()
-      .regex(/^[^"\r\n]$/, 'The delimiter must be one character other than a quote or a line break.')
-      .optional()
-      .describe('Character between values. If omitted, it is detected: comma, semicolon, tab or vertical bar.'),
-    header: z.boolean().default(true).describe('Whether the first row contains the column names.'),
-  }),
+  params: z
+    .object({
+      csv: z
+        .string()
+        .min(1, 'The CSV is empty.')
+        .describe('The table as CSV text. Values with separators, quotes or line breaks must be in double quotes.'),
+      delimiter: z
+        .string()
+        .regex(/^[^"\r\n]$/, 'The delimiter must be one character other than a quote or a line break.')
+        .optional()
+        .describe('Character between values. If omitted, it is detected: comma, semicolon, tab or vertical bar.'),
+      header: z.boolean().default(true).describe('Whether the first row contains the column names.'),
+    })
+    .meta({ examples: [{ csv: 'city,month,amount\nBerlin,May,1204.50\nParis,May,980.00\nBerlin,June,1310.25' }] }),
   run: ({ params: { csv, ...options }, signal }) => profileCsv(csv, { ...options, signal }),
 })

@@ -6,6 +6,10 @@ export const textWithWords = z
   .min(1, 'The text is empty.')
   .refine((value) => /[\p{L}\p{N}]/u.test(value), 'The text has no words.')
 
+export const sampleText =
+  'The river floods the valley every spring. Before the flood, farmers move their animals out of the valley. The river ' +
+  'leaves mud on the fields, and the mud makes the soil of the valley rich. Rich soil feeds the farmers all year.'
+
 const words = new Intl.Segmenter('en', { granularity: 'word' })
 const sentences = new Intl.Segmenter('en', { granularity: 'sentence' })
 

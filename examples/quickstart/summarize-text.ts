@@ -1,7 +1,7 @@
 import { defineEndpoint } from 'errand'
 import { z } from 'zod'
 import { paceWork } from './pace-work.ts'
-import { detectLanguage, isContentWord, readSentences, readWords, textWithWords } from './read-text.ts'
+import { detectLanguage, isContentWord, readSentences, readWords, sampleText, textWithWords } from './read-text.ts'
 
 type Sentence = { readonly text: string; readonly index: number; readonly content: readonly string[] }
 
@@ -80,14 +80,16 @@ export const summarize = defineEndpoint({
   timeoutSeconds: 120,
   retries: 1,
   connectorTokensMax: 0,
-  params: z.object({
-    text: textWithWords.describe('The text to summarize: plain text or Markdown, with at least one word.'),
-    sentences: z
-      .int()
-      .min(1)
-      .max(20)
-      .default(3)
-      .describe('Maximum number of sentences in the summary. A shorter text is returned unchanged.'),
-  }),
+  params: z
+    .object({
+      text: textWithWords.describe('The text to summarize: plain text or Markdown, with at least one word.'),
+      sentences: z
+        .int()
+        .min(1)
+        .max(20)
+        .default(3)
+        .describe('Maximum number of sentences in the summary. A shorter text is returned unchanged.'),
+    })
+    .meta({ examples: [{ text: sampleText, sentences: 1 }] }),
   run: ({ params, signal }) => summarizeText(params.text, { sentences: params.sentences, signal }),
 })

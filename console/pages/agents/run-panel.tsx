@@ -136,6 +136,11 @@ export function RunPanel({ endpoint, start, connectorIds = [], tags = {}, draftN
                   {form.undo ? 'Undo' : start === undefined ? 'Clear' : 'Undo changes'}
                 </Button>
               )}
+              {form.fillSample && (
+                <Button variant="default" disabled={run.isPending} onClick={form.fillSample}>
+                  Try a sample
+                </Button>
+              )}
               <Button type="submit" loading={run.isPending} disabled={isBlocked}>
                 {/[1-9]/.test(price) ? `Run for ${isMetered ? 'up to ' : ''}${usdText(price)}` : 'Run for free'}
               </Button>

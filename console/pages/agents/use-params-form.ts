@@ -29,6 +29,8 @@ export type ParamsForm = {
   /** Resets to the initial value. Until the user types something, `undo` restores the previous input. */
   clear: () => void
   undo: (() => void) | undefined
+  /** Fills in the sample of an empty form. Undefined if the schema has no sample or the form has other input. */
+  fillSample: (() => void) | undefined
   forget: () => void
 }
 
@@ -39,6 +41,11 @@ type ParamsFormOptions = {
 }
 
 const storePauseMs = 400
+
+/** Returns the first of a JSON Schema's `examples`. */
+function sampleOf({ examples }: ParamsJsonSchema): unknown {
+  return Array.isArray(examples) ? examples.find(isObject) : undefined
+}
 
 const noProblems: Problems = { fields: new Map(), rest: [] }
 
@@ -73,6 +80,7 @@ export function useParamsForm({ schema, start, draftName }: ParamsFormOptions): 
   const kept = mode === 'json' && json.text !== written ? (read && 'value' in read ? read.value : undefined) : value
   const isSame = useMemo(() => kept !== undefined && isEqual(kept, first), [kept, first])
   const isChanged = !isSame
+  const sample = sampleOf(schema)
   useDraft({ name: draftName, field, value: kept, isChanged })
 
   const replace = (next: unknown) => {
@@ -92,6 +100,7 @@ export function useParamsForm({ schema, start, draftName }: ParamsFormOptions): 
       replace(first)
     },
     undo: cleared && isSame ? () => replace(cleared.value) : undefined,
+    fillSample: sample !== undefined && start === undefined && isSame ? () => replace(sample) : undefined,
     forget: () => forgetDraft(draftName),
     mode,
     value,

@@ -189,3 +189,16 @@ async function tabTo(page: Page, name: string): Promise<void> {
   }
   throw new Error(`the keyboard does not reach ${name}`)
 }
+
+testConsole('each sample fills a form that runs', async (opened) => {
+  const page = await opened.open('/')
+  for (const endpoint of ['text.summarize', 'text.keywords', 'data.profile']) {
+    await opened.open(`/agents/${endpoint.split('.')[0]}?endpoint=${endpoint}`, page)
+    await page.getByRole('button', { name: 'Try a sample' }).click()
+    await page.getByRole('button', { name: 'Clear' }).waitFor()
+    expect(await page.getByRole('button', { name: 'Try a sample' }).count()).toBe(0)
+    await runButton(page).click()
+    await page.waitForURL('**/tasks/task_*')
+    await page.getByRole('heading', { name: 'Result' }).waitFor()
+  }
+})
