@@ -155,8 +155,12 @@ test('one or two days also have their hours, up to now', async () => {
   expect(hours.filter(({ executions }: Day) => executions > 0)).toEqual([
     { ...nothing, reservedUsd: '0.0000', start: '2026-03-14T21:00:00.000Z', spentUsd: '0.0100', executions: 1 },
     {
-      ...{ start: '2026-03-14T22:00:00.000Z', spentUsd: '0.0200', refundedUsd: '0.0200', reservedUsd: '0.0000' },
-      ...{ executions: 1, failures: 1 },
+      start: '2026-03-14T22:00:00.000Z',
+      spentUsd: '0.0200',
+      refundedUsd: '0.0200',
+      reservedUsd: '0.0000',
+      executions: 1,
+      failures: 1,
     },
   ])
   expect((await service.get('/api/usage?days=1', key)).body.hours).toHaveLength(2)
