@@ -5,7 +5,7 @@ import type { Plugin } from 'vite'
 const license = createRequire(import.meta.url).resolve('@fontsource-variable/inter/LICENSE')
 const latin = /inter-latin-wght-normal-.*\.woff2$/
 
-/** Adds the license of the font, and makes the page load the Latin letters along with the scripts. */
+/** Adds the font's license, and preloads its Latin file. */
 export function interFont(): Plugin {
   return {
     name: 'errand-inter-font',

@@ -944,7 +944,7 @@ export type Task = {
   endpointId: string
   /** Id of the API key that created the task; omitted for other credentials, such as a browser login */
   keyId?: string | undefined
-  /** The credential that created the task; omitted if unknown */
+  /** The credential that created the task */
   startedBy?: TaskStarter | undefined
   status: "pending" | "processing" | "completed" | "failed"
   /** Number of the current or last run; 0 before the first */
@@ -1035,7 +1035,7 @@ export type TaskListItem = {
   endpointId: string
   /** Id of the API key that created the task; omitted for other credentials, such as a browser login */
   keyId?: string | undefined
-  /** The credential that created the task; omitted if unknown */
+  /** The credential that created the task */
   startedBy?: TaskStarter | undefined
   status: "pending" | "processing" | "completed" | "failed"
   /** Omitted if there are none */
@@ -1071,7 +1071,7 @@ export type TaskProgress = {
 }
 
 export type TaskStarter = {
-  kind: "key" | "login" | "clientToken" | "platformKey" | "commandLine"
+  kind: "key" | "login" | "clientToken" | "platformKey"
   /** Id of the API key or client token; omitted for other kinds */
   id?: string | undefined
 }
@@ -1170,7 +1170,7 @@ export type Usage = {
     spentUsd: string
     /** Refunds for tasks, including canceled and expired tasks */
     refundedUsd: string
-    /** Part of `spentUsd` for metered and token-priced tasks that are queued or running. The unused part is returned. Covers the newest 2,000 tasks of each status */
+    /** Maximum cost of queued and running metered and token-priced tasks, included in `spentUsd`. The unused part is returned when a task ends. Counts at most the newest 2,000 queued and 2,000 running tasks of the period */
     reservedUsd: string
     /** Number of charged tasks and turns */
     executions: number
@@ -1185,7 +1185,7 @@ export type Usage = {
     spentUsd: string
     /** Refunds for tasks, including canceled and expired tasks */
     refundedUsd: string
-    /** Part of `spentUsd` for metered and token-priced tasks that are queued or running. The unused part is returned. Covers the newest 2,000 tasks of each status */
+    /** Maximum cost of queued and running metered and token-priced tasks, included in `spentUsd`. The unused part is returned when a task ends. Counts at most the newest 2,000 queued and 2,000 running tasks of the period */
     reservedUsd: string
     /** Number of charged tasks and turns */
     executions: number
@@ -1253,7 +1253,7 @@ export type UserTask = {
   endpointId: string
   /** Id of the API key that created the task; omitted for other credentials, such as a browser login */
   keyId?: string | undefined
-  /** The credential that created the task; omitted if unknown */
+  /** The credential that created the task */
   startedBy?: TaskStarter | undefined
   status: "pending" | "processing" | "completed" | "failed"
   /** Number of the current or last run; 0 before the first */

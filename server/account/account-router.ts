@@ -116,22 +116,25 @@ export const accountRouter = (parts: AccountParts) =>
           const hours =
             toDay - fromDay <= hoursDaysMax &&
             (await parts.spendHours.read(userId, { from: fromDay * 24, to: lastHour }))
-          // After the charges, so that a task that ended in between is not reserved.
           const reserved = await parts.store.books.readReserved({
             userId,
             since: fromDay * dayMs,
             until: toDay * dayMs,
           })
-          const spendOf = ({ charged, executions, failures, refunded, step }: SpendStep, hoursPerStep = 1) => {
-            const rows = reserved.filter(({ hour }) => Math.floor(hour / hoursPerStep) === step)
-            const reservedUsd = formatUsd(rows.reduce((sum, row) => sum + row.reserved, 0))
-            return { spentUsd: formatUsd(charged), refundedUsd: formatUsd(refunded), reservedUsd, executions, failures }
+          const reservedIn = (hours: number) => {
+            const sums = new Map<number, number>()
+            for (const { hour, reserved: units } of reserved) {
+              const step = Math.floor(hour / hours)
+              sums.set(step, (sums.get(step) ?? 0) + units)
+            }
+            return sums
           }
+          const [byDay, byHour] = [reservedIn(24), reservedIn(1)]
           const { groupBy } = input
           return {
-            days: days.map((day) => ({ date: dateOf(day.step), ...spendOf(day, 24) })),
+            days: days.map((day) => ({ date: dateOf(day.step), ...spendOf(day, byDay) })),
             ...(hours && {
-              hours: hours.map((hour) => ({ start: isoTime(hour.step * hourMs), ...spendOf(hour) })),
+              hours: hours.map((hour) => ({ start: isoTime(hour.step * hourMs), ...spendOf(hour, byHour) })),
             }),
             ...(groupBy && (await readGroups(parts.store, { userId, groupBy, fromDay, toDay }))),
           }
@@ -250,4 +253,10 @@ async function credentialLimits(store: Store, { agents, limits }: Caller): Promi
     executionsPerMinute: limits?.rate?.perMinute ?? null,
     agents: agents && [...agents],
   }
+}
+
+function spendOf({ charged, executions, failures, refunded, step }: SpendStep, reserved: ReadonlyMap<number, number>) {
+  // A task that was created after the charges were read is reserved, but not among the charges.
+  const reservedUsd = formatUsd(Math.min(charged, reserved.get(step) ?? 0))
+  return { spentUsd: formatUsd(charged), refundedUsd: formatUsd(refunded), reservedUsd, executions, failures }
 }

@@ -89,7 +89,7 @@ const spendFields = {
   spentUsd: usd.describe('Charges for tasks and turns, minus amounts returned for metered tasks'),
   refundedUsd: usd.describe('Refunds for tasks, including canceled and expired tasks'),
   reservedUsd: usd.describe(
-    'Part of `spentUsd` for metered and token-priced tasks that are queued or running. The unused part is returned. Covers the newest 2,000 tasks of each status',
+    'Maximum cost of queued and running metered and token-priced tasks, included in `spentUsd`. The unused part is returned when a task ends. Counts at most the newest 2,000 queued and 2,000 running tasks of the period',
   ),
   executions: z.number().int().describe('Number of charged tasks and turns'),
   failures: z.number().int().describe('Number of failed tasks, excluding canceled and expired tasks'),

@@ -131,7 +131,7 @@ export const topupsRouter = (parts: PaymentParts) =>
           tags: ['Users'],
           summary: 'List the top-ups of all users, newest first (admins)',
           description:
-            'Includes the total and daily payments, refunds and disputes of a period, and the current debt. Lists all top-ups, or only those created in the period if `from` or `to` is set. With `Accept: text/csv`, returns the top-ups as CSV.',
+            'Includes the total and daily payments, refunds and disputes of a period, and the current debt. Lists all top-ups, or only those created in the period if `from` or `to` is set. With `Accept: text/csv`, returns this page of top-ups as CSV. For the next page, set `after` to the last `id`.',
           protect: true,
           successDescription: 'One page of top-ups and the totals.',
           errorResponses: {

@@ -142,11 +142,10 @@ export function auditActorOf(caller: AnyCaller | null): Pick<Actor, 'kind' | 'id
  * Returns the stored form of the credential that creates a task: the id of a client token, or the kind. Null for an API
  * key, whose id has its own column.
  */
-export function starterOf(caller: Caller): string | null {
-  const { id, kind } = auditActorOf(caller)
-  if (kind === 'key') return null
-  if (kind === 'clientToken') return id
-  return kind === 'user' ? 'login' : kind
+export function starterOf({ credential }: Pick<Caller, 'credential'>): string | null {
+  if (credential.kind === 'key') return null
+  if (credential.kind === 'clientToken') return credential.tokenId
+  return credential.kind === 'acting' ? 'platformKey' : 'login'
 }
 
 export function actorOf(caller: AnyCaller) {

@@ -121,7 +121,7 @@ export const TaskStarter = z
   .meta({ id: 'TaskStarter' })
 export type TaskStarter = z.output<typeof TaskStarter>
 
-const startedBy = TaskStarter.optional().describe('The credential that created the task; omitted if unknown')
+const startedBy = TaskStarter.optional().describe('The credential that created the task')
 
 const TaskTokens = z
   .object({

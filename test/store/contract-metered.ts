@@ -186,7 +186,7 @@ export function describeMetered(contractTest: ContractTest): void {
     const { attempt, id: taskId } = await world.processing(userId, metered)
     await world.processing(userId, { cost: 7 })
     world.clock.advance(hourMs)
-    await world.pending(userId, { ...metered, cost: 30 })
+    await world.pending(userId, { cost: 30, rates: [rates] })
     await world.pending(await world.createUser(), metered)
     const hour = Math.floor(since / hourMs)
     const read = async (from = since, until = since + 2 * hourMs) => {

@@ -29,7 +29,7 @@ export type ParamsForm = {
   /** Resets to the initial value. Until the user types something, `undo` restores the previous input. */
   clear: () => void
   undo: (() => void) | undefined
-  /** Fills in the sample of an empty form. Undefined if the schema has no sample or the form has other input. */
+  /** Fills in the schema's sample. Undefined if there is none, or if the form has other input. */
   fillSample: (() => void) | undefined
   forget: () => void
 }
@@ -42,8 +42,8 @@ type ParamsFormOptions = {
 
 const storePauseMs = 400
 
-/** Returns the first of a JSON Schema's `examples`. */
-function sampleOf({ examples }: ParamsJsonSchema): unknown {
+/** Returns the first object in a JSON Schema's `examples`. */
+function sampleOf({ examples }: ParamsJsonSchema): Record<string, unknown> | undefined {
   return Array.isArray(examples) ? examples.find(isObject) : undefined
 }
 
@@ -100,7 +100,10 @@ export function useParamsForm({ schema, start, draftName }: ParamsFormOptions): 
       replace(first)
     },
     undo: cleared && isSame ? () => replace(cleared.value) : undefined,
-    fillSample: sample !== undefined && start === undefined && isSame ? () => replace(sample) : undefined,
+    fillSample:
+      sample !== undefined && start === undefined && isSame
+        ? () => replace({ ...(isObject(first) && first), ...sample })
+        : undefined,
     forget: () => forgetDraft(draftName),
     mode,
     value,

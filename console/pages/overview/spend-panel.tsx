@@ -17,6 +17,7 @@ import { usdText } from '../../parts/text/usd-text.ts'
 const columns: readonly Column<UsageDay>[] = [
   { id: 'day', label: 'Day (UTC)', cell: ({ date }) => <time dateTime={date}>{dayName(date, 'long')}</time> },
   { id: 'charged', label: 'Charged', align: 'right', cell: (day) => <Money usd={chargedOf(day)} isExact /> },
+  { id: 'reserved', label: 'Reserved', align: 'right', cell: ({ reservedUsd }) => <Money usd={reservedUsd} isExact /> },
   { id: 'refunded', label: 'Refunded', align: 'right', cell: ({ refundedUsd }) => <Money usd={refundedUsd} isExact /> },
   { id: 'executions', label: 'Executions', align: 'right', cell: ({ executions }) => countText(executions) },
   { id: 'failures', label: 'Failures', align: 'right', cell: ({ failures }) => countText(failures) },
@@ -43,7 +44,7 @@ function DaysTable({ days }: { days: readonly UsageDay[] }) {
 }
 
 function DaysChart({ days }: { days: readonly UsageDay[] }) {
-  const { chargedUsd, refundedUsd } = usageTotals(days)
+  const { chargedUsd, refundedUsd, reservedUsd } = usageTotals(days)
   if (days.every(({ spentUsd, refundedUsd: back }) => !/[1-9]/.test(spentUsd + back))) {
     return (
       <Text className={classes.nothing} c="dimmed">
@@ -51,8 +52,13 @@ function DaysChart({ days }: { days: readonly UsageDay[] }) {
       </Text>
     )
   }
-  const summary = `Bar chart of the last ${days.length} days: ${usdText(chargedUsd)} charged, ${usdText(refundedUsd)} refunded. See the table for daily figures.`
-  const reserved = days.map(({ reservedUsd }) => usdUnits(reservedUsd))
+  const isReserved = usdUnits(reservedUsd) > 0
+  const amounts = [
+    `${usdText(chargedUsd)} charged`,
+    `${usdText(refundedUsd)} refunded`,
+    ...(isReserved ? [`${usdText(reservedUsd)} reserved`] : []),
+  ]
+  const summary = `Bar chart of the last ${days.length} days: ${amounts.join(', ')}. See the table for daily figures.`
   const refunds = days.map(({ refundedUsd: back }) => usdUnits(back))
   const series: DaySeries[] = [
     {
@@ -61,8 +67,8 @@ function DaysChart({ days }: { days: readonly UsageDay[] }) {
       // A day's refunds can exceed its charges, because a task may end on a later day.
       units: days.map((one, day) => Math.max(0, usdUnits(chargedOf(one)) - (refunds[day] ?? 0))),
     },
-    ...(reserved.some((units) => units > 0)
-      ? [{ name: 'Reserved', color: 'brand.3', units: reserved, isHatched: true }]
+    ...(isReserved
+      ? [{ name: 'Reserved', color: 'brand.3', units: days.map((one) => usdUnits(one.reservedUsd)), isHatched: true }]
       : []),
     ...(refunds.some((units) => units > 0)
       ? [{ name: 'Refunds', color: 'gray.5', units: refunds, isHatched: true }]

@@ -7,7 +7,7 @@ export type UsageTotals = {
   /** Charges without the reserved amounts. */
   chargedUsd: string
   refundedUsd: string
-  /** Maximum cost of unfinished metered tasks. */
+  /** Maximum cost of unfinished metered and token-priced tasks. */
   reservedUsd: string
   /** Charges minus refunds. Negative if refunds of earlier charges exceed the charges. */
   spentUsd: string
@@ -19,7 +19,7 @@ export type UsageTotals = {
 
 const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 })
 
-/** Returns the charges without the maximum cost of unfinished metered tasks, of which a part may be returned. */
+/** Returns the charges minus the reserved amount. */
 export function chargedOf({ reservedUsd, spentUsd }: Pick<UsageDay, 'reservedUsd' | 'spentUsd'>): string {
   return subtractUsd(spentUsd, reservedUsd)
 }

@@ -27,7 +27,7 @@ export function TaskFailure({ children, error, task, title = 'The task failed' }
       title={title}
       icon={hasFailed ? <CrossCircledIcon aria-hidden /> : <MinusCircledIcon aria-hidden />}
     >
-      {hasFailed && <Text className={classes.inline}>{messageText(message)}</Text>}
+      {hasFailed && <Text className={classes.inline}>{code === 'AGENT_ERROR' ? message : messageText(message)}</Text>}
       {details !== '' && details !== message && !className.test(details) && (
         <Text className={classes.inline} size="sm" mt={4}>
           Details: {details}

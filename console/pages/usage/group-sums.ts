@@ -86,7 +86,7 @@ export function totalOf(groups: readonly Sums[]): Sums {
 export function daysLeft(balanceUsd: string, days: Usage['days']): number | undefined {
   const first = days.findIndex((day) => usdUnits(chargedOf(day)) > 0)
   const since = first === -1 ? [] : days.slice(first)
-  const spent = since.reduce((sum, day) => sum + usdUnits(chargedOf(day)) - usdUnits(day.refundedUsd), 0)
+  const spent = since.reduce((sum, day) => sum + usdUnits(spentOf({ ...day, spentUsd: chargedOf(day) })), 0)
   return spent <= 0 ? undefined : Math.max(0, Math.floor((usdUnits(balanceUsd) * since.length) / spent))
 }
 

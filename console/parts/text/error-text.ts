@@ -1,15 +1,15 @@
 import { ErrandClientError } from '../../../client/client.ts'
 import { withUsdTexts } from './usd-text.ts'
 
-/** Fields of requests that the service's messages name, in the words of the console. */
+/** The console's words for request fields that the service's messages name. */
 const fieldTexts: readonly (readonly [RegExp, string])[] = [
   [/ \(maxCostUsd\)/g, ''],
   [/^maxCostUsd\b/, 'The cap'],
   [/\bmaxCostUsd\b/g, 'the cap'],
-  [/\bbelowUsd\b/g, 'the balance below which it recharges'],
+  [/\bbelowUsd\b/g, 'the threshold'],
 ]
 
-/** Replaces the field names and amounts in a message of the service. */
+/** Replaces the field names and amounts in one of the service's messages. */
 export function messageText(message: string): string {
   return fieldTexts.reduce((text, [field, words]) => text.replace(field, words), withUsdTexts(message))
 }

@@ -23,7 +23,7 @@ export type ReadRuns = { userId: string; since: EpochMs; before: ListPlace; limi
 
 /** Selects tasks created from `since` to before `until`. */
 export type ReadReserved = { userId: string; since: EpochMs; until: EpochMs }
-/** `hour` counts the hours from 1970-01-01 to the creation of the tasks. */
+/** `hour` is the time of the tasks' creation, in hours since the Unix epoch. */
 export type ReservedHour = { hour: number; reserved: Units }
 
 type Row = Omit<EndedRun, 'tags'> & { tags: string | null }
@@ -42,6 +42,7 @@ export function* readRuns(on: Reads, { before, ...of }: ReadRuns): Op<EndedRun[]
   return rows.map(({ tags, ...run }) => ({ ...run, tags: tags === null ? null : (JSON.parse(tags) as Tags) }))
 }
 
+/** On SQLite, the service does nothing else while it reads these tasks. */
 const openMax = 2000
 const newestOpen = (status: 'pending' | 'processing', { indexedBy }: Dialect) =>
   `SELECT * FROM (SELECT created_at, CASE WHEN meters IS NOT NULL OR rates IS NOT NULL THEN cost ELSE 0 END AS cost
@@ -56,7 +57,7 @@ const reserved = statement<ReservedHour>(
     GROUP BY created_at / 3600000`,
 )
 
-/** Sums up the charges for unfinished metered and token-priced tasks, of which a part may be returned. */
+/** Sums the charges of unfinished metered and token-priced tasks. Their unused part is returned when they end. */
 export function* readReserved(on: Reads, of: ReadReserved): Op<ReservedHour[]> {
   return yield* on.all(reserved, of)
 }

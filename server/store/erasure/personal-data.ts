@@ -105,7 +105,7 @@ export const personalData: Record<string, PersonalTable> = {
   },
   tasks: {
     erase: eraseTasks,
-    kept: 'The ledger refers to them. Rows contain ids, credential kind, status, price, usage and times.',
+    kept: 'The ledger refers to them. Rows contain ids, kind of credential, status, price, usage and times.',
     exported: ['task'],
   },
   task_tags: { kept: null, exported: ['task'] },

@@ -28,7 +28,7 @@ export const taskFailureCodes = [
 ] as const
 
 /** Kinds of credentials that create tasks. */
-export const starterKinds = ['key', 'login', 'clientToken', 'platformKey', 'commandLine'] as const
+export const starterKinds = ['key', 'login', 'clientToken', 'platformKey'] as const
 
 export type TaskFailure = { code: string; message: string; details: string }
 

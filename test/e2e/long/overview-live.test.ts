@@ -54,7 +54,7 @@ testConsole(
     await tile(page, 'Balance').getByText('$24.50').waitFor()
     await tile(page, 'Spent in').getByText('$0.5000 more reserved for tasks in progress').waitFor()
     await tile(page, 'Spent in').getByText('$0.00', { exact: true }).waitFor()
-    await page.getByRole('img', { name: /\$0\.00 charged, \$0\.00 refunded/ }).waitFor()
+    await page.getByRole('img', { name: /\$0\.00 charged, \$0\.00 refunded, \$0\.5000 reserved/ }).waitFor()
     await opened.check('overview-reserved')
     await opened.open('/usage?groupBy=tag')
     await tile(page, 'Spent in').getByText('$0.5000 more reserved for tasks in progress').waitFor()

@@ -10,12 +10,14 @@ const kinds: Readonly<Record<string, string>> = {
   'audio/*': 'audio files',
   'video/*': 'videos',
   'text/plain': 'plain text files',
+  'text/markdown': 'Markdown files',
+  'audio/mpeg': 'MP3 files',
 }
 const list = new Intl.ListFormat('en')
 
 /** Describes media types for readers, for example `images and PDF files`. */
 export function acceptsText(accepts: readonly string[]): string {
-  return list.format(accepts.map((one) => kinds[one] ?? subtypeText(one)))
+  return list.format(new Set(accepts.map((one) => kinds[one] ?? subtypeText(one))))
 }
 
 /** Short subtypes are also the usual name of the format, such as `pdf`. */

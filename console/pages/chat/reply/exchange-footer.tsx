@@ -62,26 +62,19 @@ export function ExchangeFooter(props: ExchangeFooterProps) {
 }
 
 function RegenerateButton({ message, onRegenerate, sessionId }: NonNullable<ExchangeFooterProps['replace']>) {
-  const [isHovered, setHovered] = useState(false)
-  const text = useReplaceText({ sessionId, message, text: message.content }, isHovered)
-  const [show, hide] = [() => setHovered(true), () => setHovered(false)]
+  const [isQuoted, setQuoted] = useState(false)
+  const text = useReplaceText({ sessionId, message, text: message.content }, isQuoted)
+  const quote = () => setQuoted(true)
   return (
-    <Tooltip label={text} opened={isHovered} multiline maw={300}>
-      <FooterButton
-        label="Regenerate"
-        onClick={onRegenerate}
-        onMouseEnter={show}
-        onMouseLeave={hide}
-        onFocus={show}
-        onBlur={hide}
-      />
+    <Tooltip label={text} events={{ hover: true, focus: true, touch: false }} multiline maw={300}>
+      <FooterButton label="Regenerate" onClick={onRegenerate} onMouseEnter={quote} onFocus={quote} />
     </Tooltip>
   )
 }
 
 type FooterButtonProps = Pick<
   ComponentProps<'button'>,
-  'aria-controls' | 'aria-expanded' | 'onBlur' | 'onClick' | 'onFocus' | 'onMouseEnter' | 'onMouseLeave'
+  'aria-controls' | 'aria-expanded' | 'onClick' | 'onFocus' | 'onMouseEnter' | 'ref'
 > & { label: string }
 
 function FooterButton({ label, ...rest }: FooterButtonProps) {

@@ -1,4 +1,4 @@
-import { Alert, Stack, Text, Title } from '@mantine/core'
+import { Alert, Stack, Text, Title, VisuallyHidden } from '@mantine/core'
 import { ExclamationTriangleIcon } from '@radix-ui/react-icons'
 import type { Key } from '../../../../client/client.ts'
 import { DataTable, type Column } from '../../../parts/data-table.tsx'
@@ -116,7 +116,13 @@ const limitsColumn: Column<Key> = {
           {executionsPerMinute !== null && <span>{countText(executionsPerMinute)} executions/min</span>}
           {agents && (
             <span title={agents.join(', ')}>
-              {agents.length === 1 ? `Agent ${agents[0]}` : `${countText(agents.length)} agents`}
+              {agents.length === 1 ? (
+                `Agent ${agents[0]}`
+              ) : (
+                <>
+                  {countText(agents.length)} agents<VisuallyHidden>: {agents.join(', ')}</VisuallyHidden>
+                </>
+              )}
             </span>
           )}
         </Text>

@@ -12,10 +12,9 @@ type TaskStarterProps = {
 
 const words: Record<Starter['kind'], string> = {
   key: 'API key',
-  login: 'Console',
+  login: 'Browser login',
   clientToken: 'Client token',
-  platformKey: 'Platform',
-  commandLine: 'Command line',
+  platformKey: 'Platform key',
 }
 
 export function TaskStarter({ by: { id, kind }, isOwn = false }: TaskStarterProps) {
