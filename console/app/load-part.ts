@@ -17,7 +17,7 @@ const checkedPath = `${basePath}/favicon.svg`
 let reachedAt = performance.now()
 let isUnreached = false
 const listeners = new Set<() => void>()
-const parts: (() => Promise<unknown>)[] = []
+const parts: { start: () => Promise<unknown>; isForAdmins: boolean }[] = []
 
 type Loaded<Props> = { default: ComponentType<Props> }
 
@@ -27,12 +27,16 @@ type Loaded<Props> = { default: ComponentType<Props> }
  */
 export function lazyPart<Props = object>(
   load: () => Promise<ComponentType<Props>>,
+  isForAdmins = false,
 ): LazyExoticComponent<ComponentType<Props>> {
   let loading: Promise<Loaded<Props>> | undefined
   const start = () => (loading ??= loadPart(load))
-  parts.push(start)
+  parts.push({ start, isForAdmins })
   return lazy(start)
 }
+
+/** Like `lazyPart`, but preloaded only for admins. */
+export const adminPart = (load: () => Promise<ComponentType>) => lazyPart(load, true)
 
 async function loadPart<Props>(load: () => Promise<ComponentType<Props>>): Promise<Loaded<Props>> {
   while (!(await isReached())) await waitToRetry()
@@ -83,18 +87,19 @@ export function useIsUnreached(): boolean {
 
 let isLoadingAll = false
 
-/** Preloads every part while the browser is idle, so that all parts are available if the connection drops. */
-export async function loadAllWhenIdle(): Promise<void> {
+/** Preloads the user's parts while the browser is idle, so that they are available if the connection drops. */
+export async function loadAllWhenIdle({ isAdmin }: { isAdmin: boolean }): Promise<void> {
   const { connection } = navigator as Navigator & { connection?: { saveData?: boolean } }
   if (isLoadingAll || connection?.saveData) return
   isLoadingAll = true
   await pause(idleMs)
   // Loading a part may register more parts.
   for (let index = 0; index < parts.length; index++) {
+    if (parts[index]!.isForAdmins && !isAdmin) continue
     await idle()
     while (!(await isReached())) await pause(idleRetryMs)
     // Ignore errors. The page that needs the part reports them.
-    await parts[index]!().catch(() => {})
+    await parts[index]!.start().catch(() => {})
   }
 }
 

@@ -1,5 +1,5 @@
 import type { ComponentType, LazyExoticComponent } from 'react'
-import { lazyPart } from './load-part.ts'
+import { adminPart, lazyPart } from './load-part.ts'
 
 export type Section = 'settings' | 'admin'
 type PageRoute = { path: string; Page: LazyExoticComponent<ComponentType>; section?: Section }
@@ -59,71 +59,71 @@ export const pageRoutes: readonly PageRoute[] = [
   {
     path: '/admin/overview',
     section: 'admin',
-    Page: lazyPart(async () => (await import('../pages/admin/overview/admin-overview-page.tsx')).AdminOverviewPage),
+    Page: adminPart(async () => (await import('../pages/admin/overview/admin-overview-page.tsx')).AdminOverviewPage),
   },
   {
     path: '/admin/users',
     section: 'admin',
-    Page: lazyPart(async () => (await import('../pages/admin/users/users-page.tsx')).UsersPage),
+    Page: adminPart(async () => (await import('../pages/admin/users/users-page.tsx')).UsersPage),
   },
   {
     path: '/admin/users/:userId',
     section: 'admin',
-    Page: lazyPart(async () => (await import('../pages/admin/users/user-page.tsx')).UserPage),
+    Page: adminPart(async () => (await import('../pages/admin/users/user-page.tsx')).UserPage),
   },
   {
     path: '/admin/users/:userId/tasks/:taskId',
     section: 'admin',
-    Page: lazyPart(async () => (await import('../pages/admin/users/user-task-page.tsx')).UserTaskPage),
+    Page: adminPart(async () => (await import('../pages/admin/users/user-task-page.tsx')).UserTaskPage),
   },
   {
     path: '/admin/plans',
     section: 'admin',
-    Page: lazyPart(async () => (await import('../pages/admin/plans/plans-page.tsx')).PlansPage),
+    Page: adminPart(async () => (await import('../pages/admin/plans/plans-page.tsx')).PlansPage),
   },
   {
     path: '/admin/economics',
     section: 'admin',
-    Page: lazyPart(async () => (await import('../pages/admin/economics/economics-page.tsx')).EconomicsPage),
+    Page: adminPart(async () => (await import('../pages/admin/economics/economics-page.tsx')).EconomicsPage),
   },
   {
     path: '/admin/audit',
     section: 'admin',
-    Page: lazyPart(async () => (await import('../pages/admin/audit/audit-page.tsx')).AuditPage),
+    Page: adminPart(async () => (await import('../pages/admin/audit/audit-page.tsx')).AuditPage),
   },
   {
     path: '/admin/payments',
     section: 'admin',
-    Page: lazyPart(async () => (await import('../pages/admin/payments/payments-page.tsx')).PaymentsPage),
+    Page: adminPart(async () => (await import('../pages/admin/payments/payments-page.tsx')).PaymentsPage),
   },
   {
     path: '/admin/invitations',
     section: 'admin',
-    Page: lazyPart(async () => (await import('../pages/admin/invitations/invitations-page.tsx')).InvitationsPage),
+    Page: adminPart(async () => (await import('../pages/admin/invitations/invitations-page.tsx')).InvitationsPage),
   },
   {
     path: '/admin/platform-keys',
     section: 'admin',
-    Page: lazyPart(async () => (await import('../pages/admin/platform/platform-keys-page.tsx')).PlatformKeysPage),
+    Page: adminPart(async () => (await import('../pages/admin/platform/platform-keys-page.tsx')).PlatformKeysPage),
   },
   {
     path: '/admin/platform-keys/:keyId',
     section: 'admin',
-    Page: lazyPart(async () => (await import('../pages/admin/platform/platform-key-page.tsx')).PlatformKeyPage),
+    Page: adminPart(async () => (await import('../pages/admin/platform/platform-key-page.tsx')).PlatformKeyPage),
   },
   {
     path: '/admin/agents',
     section: 'admin',
-    Page: lazyPart(async () => (await import('../pages/admin/agents-admin-page.tsx')).AgentsAdminPage),
+    Page: adminPart(async () => (await import('../pages/admin/agents-admin-page.tsx')).AgentsAdminPage),
   },
   {
     path: '/admin/mail',
     section: 'admin',
-    Page: lazyPart(async () => (await import('../pages/admin/mail/mail-page.tsx')).MailPage),
+    Page: adminPart(async () => (await import('../pages/admin/mail/mail-page.tsx')).MailPage),
   },
   {
     path: '/admin/system',
     section: 'admin',
-    Page: lazyPart(async () => (await import('../pages/admin/system/system-page.tsx')).SystemPage),
+    Page: adminPart(async () => (await import('../pages/admin/system/system-page.tsx')).SystemPage),
   },
 ]

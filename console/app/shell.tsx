@@ -38,7 +38,10 @@ export function Shell() {
   // Also works while an input has focus.
   useHotkeys([['mod+K', openMenu]], [])
   useEffect(close, [path, close])
-  useEffect(() => void loadAllWhenIdle(), [])
+  const isAdmin = useAccount().data?.isAdmin
+  useEffect(() => {
+    if (isAdmin !== undefined) void loadAllWhenIdle({ isAdmin })
+  }, [isAdmin])
   return (
     <AppShell
       header={{ height: isLost ? 84 : 56 }}

@@ -21,7 +21,11 @@ export function RunningTasks({ processing, pending, replying }: Running) {
   const isKnown = processing.data !== undefined && pending.data !== undefined
   const summary =
     processing.data && pending.data
-      ? `${count.format(processing.data.total)} running, ${count.format(pending.data.total)} queued`
+      ? [
+          `${count.format(processing.data.total)} running`,
+          `${count.format(pending.data.total)} queued`,
+          ...(replying.length > 0 ? [`${count.format(replying.length)} replying`] : []),
+        ].join(', ')
       : ''
   return (
     <OverviewSection

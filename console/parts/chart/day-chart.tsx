@@ -51,7 +51,12 @@ export function DayChart({ dates, note, onSelect, series, summary }: DayChartPro
   const labelEvery = Math.ceil(labelGap[dates[0]?.includes('T') ? 'hour' : 'day'] / band)
   return (
     <div className={classes.box} role="img" aria-label={summary}>
-      <div className={classes.plot} ref={ref} onPointerLeave={() => setActive(undefined)}>
+      <div
+        className={classes.plot}
+        ref={ref}
+        // A touch leaves when the finger is lifted. The note stays until the next touch.
+        onPointerLeave={({ pointerType }) => pointerType !== 'touch' && setActive(undefined)}
+      >
         {width > 0 && (
           <svg width={width} height={height}>
             <defs>
@@ -117,7 +122,7 @@ export function DayChart({ dates, note, onSelect, series, summary }: DayChartPro
           <DayNote
             date={dates[active]}
             rows={(note ?? ((day) => amountsOf(series, day)))(active)}
-            at={middle(active) < width / 2 ? { left: middle(active) + 12 } : { right: width - middle(active) + 12 }}
+            at={notePlace(middle(active), width)}
           />
         )}
       </div>
@@ -139,6 +144,12 @@ export function DayChart({ dates, note, onSelect, series, summary }: DayChartPro
       )}
     </div>
   )
+}
+
+/** Beside the bar, or in the middle of a chart that is too narrow for that. */
+function notePlace(middle: number, width: number) {
+  if (width < 480) return { left: 0, right: 0, marginInline: 'auto' }
+  return middle < width / 2 ? { left: middle + 12 } : { right: width - middle + 12 }
 }
 
 /** The highest amount on the axis. The bar of one day far above the others is cut, so that theirs stay visible. */

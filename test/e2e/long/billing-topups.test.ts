@@ -62,7 +62,7 @@ testConsole(
     await recharge.getByLabel('Top up to').fill('4')
     await recharge.getByLabel('Monthly maximum').fill('100')
     await recharge.getByRole('button', { name: 'Save auto-recharge' }).click()
-    await recharge.getByText('Must be greater than the balance below which it recharges').waitFor()
+    await recharge.getByText('Must be greater than the threshold').waitFor()
     await recharge.getByLabel('Top up to').fill('25')
     await recharge.getByRole('button', { name: 'Save auto-recharge' }).click()
     await page.getByText('Auto-recharge saved.').waitFor()

@@ -47,6 +47,7 @@ testConsole('shows the days of the selected period as a chart and as a table', a
   expect(await rows.first().locator('td').allTextContents()).toEqual([
     expect.anything(),
     '$0.0250',
+    '$0.0000',
     '$0.0100',
     '3',
     '1',

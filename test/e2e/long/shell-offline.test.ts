@@ -31,10 +31,12 @@ testConsole('code of other pages is preloaded while idle, so that these pages op
   const loaded: string[] = []
   page.on('requestfinished', (request) => loaded.push(new URL(request.url()).pathname))
   await opened.open('/agents')
-  const pages = ['billing', 'tasks', 'task', 'chat', 'receipt', 'keys', 'connectors', 'logins', 'system']
+  const pages = ['billing', 'tasks', 'task', 'chat', 'receipt', 'keys', 'connectors', 'logins', 'webhooks']
   const missing = () => pages.filter((name) => !loaded.some((path) => path.startsWith(`/assets/${name}-page-`)))
   await expect.poll(missing, { timeout: 30_000 }).toEqual([])
   await page.waitForLoadState('networkidle')
+  const ofAdmins = loaded.filter((path) => /admin|system-page/.test(path))
+  expect(ofAdmins).toEqual([])
   await page.context().setOffline(true)
   await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Billing' }).click()
   await page.getByRole('heading', { name: 'Billing', level: 1 }).waitFor()

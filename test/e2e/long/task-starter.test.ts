@@ -23,13 +23,13 @@ testConsole('the task page names the credential that started the task', async (o
   await starter.getByRole('link', { name: `Client token …${tokenId.slice(-4)}` }).click()
   await page.getByRole('heading', { name: 'Client tokens' }).waitFor()
   await open(platform.post('/api/tasks', task, { user: visitor.userId }))
-  expect(await starter.textContent()).toBe('Platform')
+  expect(await starter.textContent()).toBe('Platform key')
   const send = async (body: object) => {
     const headers = { 'Content-Type': 'application/json' }
     const answer = await fetch('/api/tasks', { method: 'POST', headers, body: JSON.stringify(body) })
     return { status: answer.status, body: await answer.json() }
   }
   await open(page.evaluate(send, task))
-  expect(await starter.textContent()).toBe('Console')
+  expect(await starter.textContent()).toBe('Browser login')
   await opened.check('task-started-by')
 })
