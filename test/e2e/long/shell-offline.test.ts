@@ -34,6 +34,8 @@ testConsole('code of other pages is preloaded while idle, so that these pages op
   const pages = ['billing', 'tasks', 'task', 'chat', 'receipt', 'keys', 'connectors', 'logins', 'webhooks']
   const missing = () => pages.filter((name) => !loaded.some((path) => path.startsWith(`/assets/${name}-page-`)))
   await expect.poll(missing, { timeout: 30_000 }).toEqual([])
+  // The last part to be preloaded.
+  await expect.poll(() => loaded.some((path) => path.startsWith('/assets/reply-markdown-'))).toBe(true)
   await page.waitForLoadState('networkidle')
   const ofAdmins = loaded.filter((path) => /admin|system-page/.test(path))
   expect(ofAdmins).toEqual([])
