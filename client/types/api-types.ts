@@ -944,7 +944,7 @@ export type Task = {
   endpointId: string
   /** Id of the API key that created the task; omitted for other credentials, such as a browser login */
   keyId?: string | undefined
-  /** The credential that created the task */
+  /** The credential that created the task, if it was not an API key */
   startedBy?: TaskStarter | undefined
   status: "pending" | "processing" | "completed" | "failed"
   /** Number of the current or last run; 0 before the first */
@@ -1035,7 +1035,7 @@ export type TaskListItem = {
   endpointId: string
   /** Id of the API key that created the task; omitted for other credentials, such as a browser login */
   keyId?: string | undefined
-  /** The credential that created the task */
+  /** The credential that created the task, if it was not an API key */
   startedBy?: TaskStarter | undefined
   status: "pending" | "processing" | "completed" | "failed"
   /** Omitted if there are none */
@@ -1071,8 +1071,8 @@ export type TaskProgress = {
 }
 
 export type TaskStarter = {
-  kind: "key" | "login" | "clientToken" | "platformKey"
-  /** Id of the API key or client token; omitted for other kinds */
+  kind: "login" | "clientToken" | "platformKey"
+  /** Id of the client token; omitted for other kinds */
   id?: string | undefined
 }
 
@@ -1253,7 +1253,7 @@ export type UserTask = {
   endpointId: string
   /** Id of the API key that created the task; omitted for other credentials, such as a browser login */
   keyId?: string | undefined
-  /** The credential that created the task */
+  /** The credential that created the task, if it was not an API key */
   startedBy?: TaskStarter | undefined
   status: "pending" | "processing" | "completed" | "failed"
   /** Number of the current or last run; 0 before the first */

@@ -125,8 +125,7 @@ export function toListItem(record: StoredListItem): TaskListItem {
 }
 
 function readStarter({ keyId, startedBy }: Pick<TaskRecord, 'keyId' | 'startedBy'>): TaskStarter | undefined {
-  if (keyId !== null) return { kind: 'key', id: keyId }
-  if (startedBy === null) return undefined
+  if (keyId !== null || startedBy === null) return undefined
   if (isId('ctok', startedBy)) return { kind: 'clientToken', id: startedBy }
   return { kind: startedBy as TaskStarter['kind'] }
 }

@@ -116,12 +116,12 @@ const keyId = z
 export const TaskStarter = z
   .object({
     kind: z.enum(starterKinds),
-    id: z.string().optional().describe('Id of the API key or client token; omitted for other kinds'),
+    id: z.string().optional().describe('Id of the client token; omitted for other kinds'),
   })
   .meta({ id: 'TaskStarter' })
 export type TaskStarter = z.output<typeof TaskStarter>
 
-const startedBy = TaskStarter.optional().describe('The credential that created the task')
+const startedBy = TaskStarter.optional().describe('The credential that created the task, if it was not an API key')
 
 const TaskTokens = z
   .object({

@@ -44,11 +44,9 @@ test('a task in each status has exactly its fields and omits times of later step
   clock.advance(1)
   const second = (await service.createTask(key, 'gate.run', { fail: true })).body.taskId
   const keyId = expect.stringMatching(/^key_/)
-  const startedBy = { kind: 'key', id: keyId }
   const common = {
     userId,
     keyId,
-    startedBy,
     agentId: 'gate',
     endpointId: 'gate.run',
     costUsd: '0.0100',

@@ -47,7 +47,6 @@ test('lists tasks newest first with exactly their fields and filters by status a
   const pending = (await service.createTask(key, 'two.run')).body.taskId
 
   const keyId = expect.stringMatching(/^key_/)
-  const startedBy = { kind: 'key', id: keyId }
   expect((await service.get('/api/tasks', key)).body).toEqual({
     tasks: [
       {
@@ -55,7 +54,6 @@ test('lists tasks newest first with exactly their fields and filters by status a
         agentId: 'two',
         endpointId: 'two.run',
         keyId,
-        startedBy,
         status: 'pending',
         costUsd: '0.0100',
         refundedUsd: '0.0000',
@@ -66,7 +64,6 @@ test('lists tasks newest first with exactly their fields and filters by status a
         agentId: 'one',
         endpointId: 'one.run',
         keyId,
-        startedBy,
         status: 'processing',
         costUsd: '0.0100',
         refundedUsd: '0.0000',
@@ -78,7 +75,6 @@ test('lists tasks newest first with exactly their fields and filters by status a
         agentId: 'two',
         endpointId: 'two.run',
         keyId,
-        startedBy,
         status: 'failed',
         errorCode: 'AGENT_ERROR',
         costUsd: '0.0100',
@@ -92,7 +88,6 @@ test('lists tasks newest first with exactly their fields and filters by status a
         agentId: 'one',
         endpointId: 'one.run',
         keyId,
-        startedBy,
         status: 'completed',
         costUsd: '0.0100',
         refundedUsd: '0.0000',

@@ -135,7 +135,7 @@ function TaskDetails({ task, agent, hasEndpoint }: TaskDetailsProps) {
             task.endpointId
           ),
         ],
-        ['Started by', task.startedBy && <TaskStarter key="starter" by={task.startedBy} isOwn />],
+        ['Started by', <TaskStarter key="starter" task={task} isOwn />],
         ['Connectors', task.connectorIds && <TaskConnectors key="connectors" ids={task.connectorIds} />],
         ['Timeout', task.timeoutSeconds !== undefined && secondsText(task.timeoutSeconds)],
         ['Tags', task.tags && <TaskTags key="tags" tags={task.tags} />],

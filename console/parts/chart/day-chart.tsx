@@ -146,7 +146,7 @@ export function DayChart({ dates, note, onSelect, series, summary }: DayChartPro
   )
 }
 
-/** Beside the bar, or in the middle of a chart that is too narrow for that. */
+/** Returns the place of a note: beside its bar, or in the middle of a narrow chart. */
 function notePlace(middle: number, width: number) {
   if (width < 480) return { left: 0, right: 0, marginInline: 'auto' }
   return middle < width / 2 ? { left: middle + 12 } : { right: width - middle + 12 }

@@ -27,8 +27,8 @@ export const taskFailureCodes = [
   'CONNECTORS_BLOCKED',
 ] as const
 
-/** Kinds of credentials that create tasks. */
-export const starterKinds = ['key', 'login', 'clientToken', 'platformKey'] as const
+/** Kinds of credentials that create tasks, except API keys. */
+export const starterKinds = ['login', 'clientToken', 'platformKey'] as const
 
 export type TaskFailure = { code: string; message: string; details: string }
 

@@ -12,18 +12,22 @@ test('a task says which credential created it, with the id only of a key or clie
   const keyId = (await service.get('/api/keys', key)).body.keys[0].id
   const { id: tokenId, token } = await expectStatus(200, service.post('/api/client-tokens', {}, { key }))
   const task = { endpointId: 'test.free', params: {} }
-  const tasks: { id: string; startedBy: object; keyId?: string }[] = []
-  for (const [create, startedBy] of [
-    [() => service.post('/api/tasks', task, { key }), { kind: 'key', id: keyId }],
-    [() => service.post('/api/tasks', task, { key: token }), { kind: 'clientToken', id: tokenId }],
-    [() => browser.post('/api/tasks', task), { kind: 'login' }],
-    [() => platform.post('/api/tasks', task, { user: userId }), { kind: 'platformKey' }],
+  const tasks: { id: string; keyId?: string; startedBy?: object }[] = []
+  for (const [create, starter] of [
+    [() => service.post('/api/tasks', task, { key }), { keyId }],
+    [() => service.post('/api/tasks', task, { key: token }), { startedBy: { kind: 'clientToken', id: tokenId } }],
+    [() => browser.post('/api/tasks', task), { startedBy: { kind: 'login' } }],
+    [() => platform.post('/api/tasks', task, { user: userId }), { startedBy: { kind: 'platformKey' } }],
   ] as const) {
     const { taskId: id } = await expectStatus(200, create())
-    tasks.push({ id, startedBy, ...(startedBy.kind === 'key' && { keyId }) })
+    tasks.push({ id, ...starter })
   }
 
-  const shown = ({ id, keyId: by, startedBy }: (typeof tasks)[number]) => ({ id, startedBy, ...(by && { keyId: by }) })
+  const shown = ({ id, keyId: by, startedBy }: (typeof tasks)[number]) => ({
+    id,
+    ...(by && { keyId: by }),
+    ...(startedBy && { startedBy }),
+  })
   for (const expected of tasks) {
     const path = `tasks/${expected.id}`
     expect(shown(await expectStatus(200, service.get(`/api/${path}?wait=20`, key)))).toEqual(expected)
@@ -44,7 +48,7 @@ test('a task says which credential created it, with the id only of a key or clie
     ['platformKey', ''],
     ['login', ''],
     ['clientToken', tokenId],
-    ['key', keyId],
+    ['', ''],
   ])
   const account: string = await expectStatus(200, browser.get('/api/account/export'))
   const exported = account

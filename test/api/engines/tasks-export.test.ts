@@ -48,8 +48,8 @@ test('exports the caller’s tasks as CSV with costs, tags and times, or as the 
     completedAt: '2026-01-15T12:00:01.000Z',
     queuedMs: '0',
     ranMs: '0',
-    startedBy: 'key',
-    startedById: keyId,
+    startedBy: '',
+    startedById: '',
   })
   expect(completed).toMatchObject({ id: first, status: 'completed', errorCode: '', refundedUsd: '0.0000', tags: '' })
   const { body, headers } = await service.request('GET', path, { key, headers: lines })

@@ -57,7 +57,7 @@ export function UserTaskPage() {
 }
 
 function Facts({ task }: { task: UserTask }) {
-  const { attempt, completedAt, createdAt, error, startedAt, startedBy } = task
+  const { attempt, completedAt, createdAt, error, startedAt } = task
   const between = (from: string, to: string) => durationText(Date.parse(to) - Date.parse(from))
   return (
     <Stack gap="lg">
@@ -72,7 +72,7 @@ function Facts({ task }: { task: UserTask }) {
             ['Run time', startedAt !== undefined && completedAt !== undefined && between(startedAt, completedAt)],
             ['Ended', completedAt !== undefined && <TimeText key="ended" at={completedAt} isExact />],
             ['Attempts', attempt],
-            ['Started by', startedBy && <TaskStarter key="starter" by={startedBy} />],
+            ['Started by', <TaskStarter key="starter" task={task} />],
           ]}
         />
       </Panel>
