@@ -15,6 +15,8 @@ export function AgentUsage({ agent: { endpoints, id } }: { agent: Agent }) {
   const usage = useQuery({
     queryKey: ['usage', 'endpoint', days],
     queryFn: ({ signal }) => client.account.usage({ days, groupBy: 'endpoint' }, { signal }),
+    // Shows a run to a user who comes back from its task.
+    refetchOnMount: 'always',
   })
   const names = new Map([[id, 'Chat'], ...endpoints.map((endpoint) => [endpoint.id, endpoint.name] as const)])
   const rows = usage.data?.groups?.filter(({ value }) => names.has(value)) ?? []
